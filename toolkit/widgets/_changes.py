@@ -73,15 +73,24 @@ class Known:
 
     def words(self, units: int, asset: str, *, signed: bool = False) -> str:
         """Format an amount in the asset's unit, or in base units if the asset's decimals are not known."""
-        about = self.assets.get(asset)
-        name = asset if about is None or not about.symbol else about.symbol
-        gas = self.assets.get(APT)
-        same = gas is not None and gas.symbol is not None and name.upper() == gas.symbol.upper()
-        if about is None or about.decimals is None or (same and asset not in GAS_COIN):
-            digits, name = f"{units:,}", f"base units of {short_addresses(asset)}"
-        else:
-            digits = in_whole_coins(units, about.decimals)
-        return f"{'+' if signed and units > 0 else ''}{digits} {name}"
+        unit = self.unit(asset)
+        words = f"{units:,} base units of {short_addresses(asset)}"
+        if unit is not None:
+            words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
+        return f"{'+' if signed and units > 0 else ''}{words}"
+
+    def unit(self, asset: str) -> tuple[str, int] | None:
+        """Return the symbol and decimals of an asset; None if unknown, or if the symbol is the gas coin's."""
+        about, gas = self.assets.get(asset), self.assets.get(APT)
+        if about is None or about.decimals is None:
+            return None
+        symbol = about.symbol or asset
+        same = gas is not None and gas.symbol is not None and symbol.upper() == gas.symbol.upper()
+        return None if same and asset not in GAS_COIN else (symbol, about.decimals)
+
+    def name(self, address: str) -> str:
+        """Return the name of an account, or its shortened address."""
+        return self.names.get(address) or short_addresses(address)
 
     def address(self, text: str) -> Html:
         """Return a shortened address, followed by the account's name if known."""
@@ -207,7 +216,6 @@ MAX_CHANGES = 1_000  # more make the page slow; the frame has them all
 _MAX_OPEN = 12  # changes that are open initially: about a screen
 _MAX_ITEMS = 100  # of a vector
 _MAX_KEY = 120  # characters of a struct that is a key
-_EQUAL: Any = object()  # stands for an earlier value that is not compared
 
 
 class Mark(StrEnum):
@@ -219,54 +227,54 @@ class Mark(StrEnum):
     SAME = "written, unchanged"
     WRITTEN = "written"  # the earlier state is not known
 
+    @property
+    def html(self) -> str:
+        """The mark as HTML."""
+        return f'<span class="ltk-mark ltk-{self.name.lower()}">{self.value}</span> '
+
 
 class _Tree:
-    """One value, or a comparison of two, as lines of HTML. Collects the differences between amounts."""
+    """A value before and after a change, as lines of HTML; equal ones are shown once. Collects changes of amounts."""
 
-    def __init__(self, known: Known, address: str | None) -> None:
+    def __init__(self, known: Known, address: str | None = None) -> None:
         self.known, self.address = known, address
         self.amounts: list[Html] = []
 
     def whole(self, kind: str, old: Any, new: Any, layout: Layout | None) -> Html:
-        """Return the lines of a resource, table item or event, compared with `old` unless `old` is `_EQUAL`."""
+        """Return the lines of a resource, table item or event."""
         asset = self.known.asset_of(kind, new if isinstance(new, dict) else {}, self.address)
-        if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
+        if isinstance(old, dict) and isinstance(new, dict):
             return _lines(self._parts(old, new, layout, asset))
-        return Html(self._field("value", old, new, layout, asset)[1])
+        return Html(self._field("value", old, new, layout, asset))
 
-    def _field(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> tuple[bool, str]:
-        """Return whether a field differs, and the field's lines."""
+    def _field(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> str:
+        """Return the lines of a field."""
         old, new, layout, name = _unwrapped(old, new, layout, name)
-        if isinstance(new, list) and (old is _EQUAL or isinstance(old, list)):
-            old, new = old if old is _EQUAL else dict(enumerate(old)), dict(enumerate(new))
-        if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
-            parts = self._parts(old, new, layout, asset)
-            differs, shown = any(differing for differing, _ in parts), _lines(parts)
-        else:
-            differs = old is not _EQUAL and old != new
-            shown = Html(self._leaf(name, old, new, layout, asset))
-        return differs, f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
+        if isinstance(old, list) and isinstance(new, list):
+            old, new = dict(enumerate(old)), dict(enumerate(new))
+        both = isinstance(old, dict) and isinstance(new, dict)
+        shown = _lines(self._parts(old, new, layout, asset)) if both else self._leaf(name, old, new, layout, asset)
+        return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
 
-    def _parts(self, old: Any, new: dict[Any, Any], layout: Layout | None, asset: str | None) -> list[tuple[bool, str]]:
+    def _parts(
+        self, old: dict[Any, Any], new: dict[Any, Any], layout: Layout | None, asset: str | None
+    ) -> list[tuple[bool, str]]:
         """Return, for each field of a struct or item of a vector, whether it differs and its lines."""
         if isinstance(layout, move.StructOf):
             asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
-        old = dict.fromkeys(new, _EQUAL) if old is _EQUAL else old
         names = list(dict.fromkeys([*old, *new]))
         shown = []
         for name in names[:_MAX_ITEMS]:
-            inner = _inner(layout, name)
-            if name in old and name in new:
-                shown.append(self._field(str(name), old[name], new[name], inner, asset))
-                continue
-            _, line = self._field(str(name), _EQUAL, old.get(name, new.get(name)), inner, asset)
-            shown.append((True, f"{_mark(Mark.DELETED if name in old else Mark.CREATED)}{line}"))
+            before, after = old.get(name, new.get(name)), new.get(name, old.get(name))
+            mark = "" if name in old and name in new else (Mark.DELETED if name in old else Mark.CREATED).html
+            line = self._field(str(name), before, after, _inner(layout, name), asset)
+            shown.append((bool(mark) or before != after, mark + line))
         rest = len(names) - _MAX_ITEMS
-        return [*shown, (False, str(paragraph(f"and {rest:,} more")))] if rest > 0 else shown
+        return [*shown, (False, paragraph(f"and {rest:,} more"))] if rest > 0 else shown
 
     def _leaf(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> str:
         before, after = (self.known.leaf(name, value, layout, asset) for value in (old, new))
-        if old is _EQUAL or old == new:
+        if old == new:
             return after
         amount, difference = is_amount(name, asset), ""
         one, two = (integer(value, layout, is_amount=amount) for value in (old, new))
@@ -281,7 +289,7 @@ class _Tree:
 
 def value_tree(value: Any, known: Known) -> Html:
     """Return a struct or vector, as JSON, as lines: a field or item each."""
-    return Html(f'<div class="ltk-tree">{_Tree(known, None).whole("", _EQUAL, value, None)}</div>')
+    return Html(f'<div class="ltk-tree">{_Tree(known).whole("", value, value, None)}</div>')
 
 
 def _lines(parts: list[tuple[bool, str]]) -> Html:
@@ -307,28 +315,21 @@ def _inner(layout: Layout | None, name: Any) -> Layout | None:
 
 def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[Any, Any, Layout | None, str]:
     """Unwrap one-field structs and Options, except coins, whose type names the asset of the amount."""
-    sides = [new] if old is _EQUAL else [old, new]
-    while len(keys := {_only_key(one) for one in sides}) == 1 and keys != {None}:
+    while (key := _only_key(new)) is not None and key == _only_key(old):
         if isinstance(layout, move.StructOf) and str(layout.tag).startswith("0x1::coin::Coin<"):
             break
-        [key] = keys
-        sides = [one[key] for one in sides]
-        if key == "vec" and all(isinstance(one, list) and len(one) <= 1 for one in sides):
-            sides = [one[0] if one else None for one in sides]
+        old, new = old[key], new[key]
+        if key == "vec" and all(isinstance(one, list) and len(one) <= 1 for one in (old, new)):
+            old, new = (one[0] if one else None for one in (old, new))
         else:
             name = f"{name}.{key}"
         layout = _inner(layout, key)
-    return (_EQUAL if old is _EQUAL else sides[0]), sides[-1], layout, name
+    return old, new, layout, name
 
 
 def _only_key(value: Any) -> Any:
     """Return the name of the field of a one-field struct; None for other values."""
     return next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
-
-
-def _mark(mark: Mark | None) -> str:
-    """Return the HTML of a mark."""
-    return "" if mark is None else f'<span class="ltk-mark ltk-{mark.name.lower()}">{mark.value}</span> '
 
 
 # pages ---------------------------------------------------------------------------------------------------------------
@@ -349,30 +350,34 @@ def changes_page(simulation: Simulation, known: Known, diff: pd.DataFrame | None
     frame = simulation.changes
     before = None if diff is None else {_slot(row): row["before"] for row in records(diff)}
     made = [_change(place, row, before, known, links=links) for place, row in enumerate(records(frame, MAX_CHANGES))]
-    order = sorted(range(len(made)), key=lambda place: made[place][0] == Mark.SAME)
-    parts = [_section(*made[place], opened=number < _MAX_OPEN) for number, place in enumerate(order)]
+    made.sort(key=lambda one: one[0] is Mark.SAME)
+    listed = _sections(made)
     waits = "" if diff is not None else paragraph("Reading the earlier state\N{HORIZONTAL ELLIPSIS}")
     rest = f"The first {MAX_CHANGES:,} of {len(frame):,} changes." if len(frame) > MAX_CHANGES else ""
-    return page(waits, f"<div data-list>{''.join(parts)}</div>", safe(rest))
+    return page(waits, listed, safe(rest))
 
 
 def events_page(simulation: Simulation, known: Known) -> Html:
     """Return the page of events."""
-    parts = []
-    for number, row in enumerate(records(simulation.events, MAX_CHANGES)):
-        kind, tree = row["type"] or "", _Tree(known, None)
+    made = []
+    for row in records(simulation.events, MAX_CHANGES):
+        kind = row["type"] or ""
         data = None if row["data"] is None else parse_json(row["data"], "event")
-        body = tree.whole(kind, _EQUAL, data, known.layouts.get(kind))
         where = "" if set(row["account_address"] or "0") <= set("0x") else f" {known.address(row['account_address'])}"
-        parts.append(_section(None, f"{row['event_index']}. {type_html(kind)}{where}", body, opened=number < _MAX_OPEN))
-    return page(f"<div data-list>{''.join(parts)}</div>")
+        body = _Tree(known).whole(kind, data, data, known.layouts.get(kind))
+        made.append((None, f"{row['event_index']}. {type_html(kind)}{where}", body))
+    return page(_sections(made))
 
 
-def _section(mark: Mark | None, head: str, body: str, *, opened: bool) -> str:
-    marked = f' data-kind="{mark.value}"' if mark else ""
-    is_open = " open" if opened and mark is not Mark.SAME else ""
-    inside = f'<summary>{_mark(mark)}{head}</summary><div class="ltk-tree">{body}</div>'
-    return f'<details class="ltk-state"{marked}{is_open}>{inside}</details>'
+def _sections(made: Sequence[tuple[Mark | None, str, str]]) -> str:
+    """Return sections with a mark, a heading and a body, of which the first are open."""
+    shown = ""
+    for place, (mark, head, body) in enumerate(made):
+        kind = f' data-kind="{mark.value}"' if mark else ""
+        is_open = " open" if place < _MAX_OPEN and mark is not Mark.SAME else ""
+        inside = f'<summary>{mark.html if mark else ""}{head}</summary><div class="ltk-tree">{body}</div>'
+        shown += f'<details class="ltk-state"{kind}{is_open}>{inside}</details>'
+    return f"<div data-list>{shown}</div>"
 
 
 def _change(
@@ -382,20 +387,22 @@ def _change(
     kind, tree = row["resource_type"] or "", _Tree(known, row["address"])
     key_layout, layout = known.items.get(row["handle"], (None, known.layouts.get(kind)))
     key, new = _written(row, key_layout, layout)
-    old = _EQUAL if before is None else _state(before.get(_slot(row)), layout)
-    unread = ""
-    if layout is None and row["handle"] is not None and isinstance(old, str):
-        # Compared with the decoded new value, these bytes would look like a change of the value.
-        unread, old = paragraph(f"Before (BCS of an unknown type): {old}"), _EQUAL
-    compared = Mark.CREATED if old is None else Mark.SAME if old == new else Mark.CHANGED
-    mark = Mark.DELETED if new is None else Mark.WRITTEN if old is _EQUAL else compared
-    if row["module"] is not None:
-        mark, body = (Mark.DELETED if row["type"] == "delete_module" else Mark.WRITTEN), paragraph("The module's code.")
-    elif mark is Mark.CHANGED:
-        body = tree.whole(kind, old, new, layout)
+    old = None if before is None else _state(before.get(_slot(row)), layout)
+    # Compared with the decoded new value, bytes of an unknown type would look like a change of the value.
+    unread = layout is None and row["handle"] is not None and isinstance(old, str)
+    gone = new is None if row["module"] is None else row["type"] == "delete_module"
+    if gone:
+        mark = Mark.DELETED
+    elif before is None or unread or row["module"] is not None:
+        mark = Mark.WRITTEN
     else:
-        shown = old if new is None else new
-        body = Html("") if shown is _EQUAL or shown is None else tree.whole(kind, _EQUAL, shown, layout)
+        mark = Mark.CREATED if old is None else Mark.SAME if old == new else Mark.CHANGED
+    after = old if gone and not unread else new
+    body = Html("") if after is None else tree.whole(kind, old if mark is Mark.CHANGED else after, after, layout)
+    if unread:
+        body = Html(f"{body}{paragraph(f'Before (BCS of an unknown type): {old}')}")
+    if row["module"] is not None:
+        body = paragraph("The module's code.")
     if row["handle"] is None:
         head = f"{known.address(row['address'])} {type_html(kind or row['module'] or '')}"
     else:
@@ -404,7 +411,6 @@ def _change(
         if links:
             about = f'class="ltk-small" data-send="item" data-number="{place}"'
             body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
-    body = Html(f"{body}{unread}")
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""
     return mark, head + amount, body
 
@@ -446,13 +452,21 @@ def type_html(text: str) -> Html:
     return Html(f'<code title="{safe(text)}">{shown}</code>')
 
 
+def _asset_html(asset: str, known: Known) -> Html:
+    """Return an asset as its symbol, with a tooltip that shows it in full, or as its type or address."""
+    unit = known.unit(asset)
+    if unit is not None:
+        return Html(f'<span title="{safe(asset)}">{safe(unit[0])}</span>')
+    return type_html(asset) if "::" in asset else short_id(asset)
+
+
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
     """Yield, for each balance that changes: owner, asset, change, the fee included in it, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (
             known.address(row["owner"]),
-            type_html(asset) if "::" in asset else short_id(asset),
+            _asset_html(asset, known),
             "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
             known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
             None if row["balance_after"] is None else known.amount(row["balance_after"], asset),

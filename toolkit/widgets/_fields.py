@@ -21,7 +21,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from toolkit import move
-from toolkit._present.messages import shorten
+from toolkit._present.messages import did_you_mean, shorten
 from toolkit._present.text import plural, visible
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, SchemaError
@@ -38,7 +38,7 @@ Model = TypeVar("Model")
 MAX_ROWS = 50  # a longer vector is edited as one JSON text
 _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest structs of the framework have fewer
 _GROUPED = 7  # integers of this many digits are also shown with separators
-_INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
 U64 = move.UInt(64)
 
@@ -75,11 +75,6 @@ class Findings:
     def good(self) -> bool:
         """Whether all entries are valid and none is missing."""
         return not self.errors and not self.missing
-
-    @property
-    def wrong(self) -> str:
-        """All messages about invalid or missing entries, as one text."""
-        return "; ".join(dict.fromkeys([*self.errors.values(), *self.missing.values()]))
 
     def add(self, other: Findings) -> None:
         """Add the errors, missing entries and notes of other findings."""
@@ -294,7 +289,9 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
         return _read_integer(layout, typed, path, found)
     address = found.address(typed)
     if address is None:
-        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account"
+        meant = did_you_mean(typed, list(found.names.values()))
+        hint = f"; {meant}" if meant else ""
+        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account{hint}"
         return typed
     short = wire_address(address)
     if address in found.names:
@@ -303,10 +300,12 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
 
 
 def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:
-    value, kind = _integer(typed), short_type(layout)
-    if isinstance(value, str):
-        found.errors[path] = f"expected {kind}: digits, or 0x and hex digits, got {shorten(value)}"
-        return value
+    """Return the integer that digits, with or without separators, or hex digits write; any other text unchanged."""
+    plain, kind = typed.replace("_", "").replace(",", ""), short_type(layout)
+    if not _INTEGER.fullmatch(plain) or len(plain) > _MAX_DIGITS:
+        found.errors[path] = f"expected {kind}: digits, or 0x and hex digits, got {shorten(typed)}"
+        return typed
+    value = int(plain, 16 if "x" in plain.lower() else 10)
     low, high = layout.range
     if not low <= value <= high:
         found.errors[path] = f"expected {kind}: {_takes(layout)}, got {shorten(str(value))}"
@@ -339,17 +338,6 @@ def is_time(typed: str) -> bool:
 
 _VERSION = "expected a ledger version, such as 4000, a date, or -1 for the head"
 LEAST_VERSION = -(2**64)  # for checks without a node, whose head is not known
-
-
-def _integer(typed: str) -> int | str:
-    """Parse decimal digits, with or without separators, or hex; return any other text unchanged."""
-    plain = typed.replace("_", "").replace(",", "")
-    match = _INTEGER.fullmatch(plain) if len(plain) <= _MAX_DIGITS else None
-    if match is None:
-        return typed
-    sign, digits, decimal = match.groups()
-    number = int(digits, 16) if digits else int(decimal)
-    return -number if sign else number
 
 
 def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None:

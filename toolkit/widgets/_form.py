@@ -21,38 +21,11 @@ from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
+from toolkit.widgets import _messages as parts
+from toolkit.widgets import _state as events
 from toolkit.widgets._fields import is_time
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
-from toolkit.widgets._messages import (
-    About,
-    FieldMessages,
-    Group,
-    Hits,
-    Message,
-    Page,
-    Progress,
-    Status,
-    message_of,
-    shown,
-)
-from toolkit.widgets._state import (
-    UNFILLED,
-    Answered,
-    Edited,
-    Entered,
-    Event,
-    Filled,
-    FormState,
-    Learned,
-    Moved,
-    Pressed,
-    Refused,
-    Restored,
-    Said,
-    Sent,
-    Worked,
-    step,
-)
+from toolkit.widgets._messages import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -77,7 +50,7 @@ class Pictured(anywidget.AnyWidget):
     busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     _key = Unicode().tag(sync=True)  # identifies the picture, which the browser hides
-    _status = shown(Status())
+    _status = shown(parts.Status())
     _displayed = False
 
     def close(self) -> None:
@@ -93,7 +66,7 @@ class Pictured(anywidget.AnyWidget):
 
     def _say(self, kind: str, words: str) -> None:
         """Show a message beside the buttons; `kind` is hint, good, bad or error."""
-        self._status = Status(kind, cleaned(words))
+        self._status = parts.Status(kind, cleaned(words))
 
     def _picture(self) -> str:
         """Return the widget as HTML that needs neither the kernel nor a script."""
@@ -125,7 +98,7 @@ class Pictured(anywidget.AnyWidget):
 
 
 def picture(
-    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
+    title: str, facts: Iterable[tuple[str, Any]], program: str, inside: Iterable[str], *, caption: str = "Entries"
 ) -> str:
     """Return a form as HTML that does not need the kernel, for saved notebooks.
 
@@ -137,14 +110,14 @@ def picture(
         Labels and entries.
     program : str
         The request as Python code.
-    parts : iterable of str
+    inside : iterable of str
         Result pages, or pictures of forms, whose note is moved to the end.
     caption : str, default "Entries"
         Caption of the table of facts; visible on sites that remove style sheets.
     """
-    shown, note = "".join(parts), paragraph(_NOTE)
+    pages, note = "".join(inside), paragraph(_NOTE)
     text = code(program, "The request as Python") if program else ""
-    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{shown.replace(note, '')}{text}{note}"
+    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{pages.replace(note, '')}{text}{note}"
     return f'<div class="ltk ltk-picture">{body}</div>'
 
 
@@ -158,28 +131,29 @@ def source_of(*names: str) -> str:
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 
+def words_of(error: Exception) -> str:
+    """Return the message of an error of the toolkit; of any other, also its class, since nobody expected it."""
+    return str(error) if isinstance(error, ToolkitError) else f"{type(error).__name__}: {error}"
+
+
 class GivenUpError(Exception):
     """The job that this thread runs has been abandoned, so it must not change anything."""
 
 
 class _Worker(threading.Thread):
-    """A thread that runs a `Background`'s jobs until no job is waiting."""
+    """A thread that runs jobs of a `Background` until none is waiting; ``node`` is the one that its job uses."""
 
-    def __init__(self, background: Background, job: Callable[[], None]) -> None:
+    def __init__(self, background: Background, *, looks_up: bool) -> None:
         super().__init__(name="toolkit-form", daemon=True)
-        self.background = background
+        self.background, self.looks_up = background, looks_up
+        self.node: Node | None = None
         self.given_up = False
-        self._job: Callable[[], None] | None = job
+        self.running = ""
+        self.waiting: dict[str, Callable[[], None]] = {}
 
     def run(self) -> None:
-        while self._job is not None:
-            self._job()
-            self._job = self.background.next_job(self)
-
-
-def words_of(error: Exception) -> str:
-    """Return the message of an error of the toolkit; of any other, also its class, since nobody expected it."""
-    return str(error) if isinstance(error, ToolkitError) else f"{type(error).__name__}: {error}"
+        while (job := self.background.next_job(self)) is not None:
+            job()
 
 
 def is_given_up() -> bool:
@@ -188,8 +162,14 @@ def is_given_up() -> bool:
     return isinstance(thread, _Worker) and thread.given_up
 
 
+def asked_node(default: Node) -> Node:
+    """Return the node for this thread; for a job, a copy whose connections are closed to abandon it."""
+    thread = threading.current_thread()
+    return thread.background.node_of(thread) if isinstance(thread, _Worker) else default
+
+
 class Background:
-    """Runs jobs in a thread, one after another, over its own connections, which are closed to abandon a job.
+    """Runs one job at a time, and one look-up beside it, over connections that are closed to abandon them.
 
     A node with a custom transport cannot be copied. An abandoned job that waits for such a node, or is still
     connecting, ends with `GivenUpError` at the node's timeout.
@@ -205,39 +185,38 @@ class Background:
         self._shared, self._failed = node, failed
         self._lock = threading.Lock()
         self._copy: Node | None = None
-        self._interrupted = False
-        self._worker: _Worker | None = None
-        self._running = ""
-        self._waiting: dict[str, Callable[[], None]] = {}
+        self._workers: dict[bool, _Worker] = {}  # by whether they run look-ups
         self._ending: list[_Worker] = []
 
-    @property
-    def node(self) -> Node:
-        """The node that jobs use. It is created on first use, since creating it opens files.
+    def node_of(self, worker: _Worker) -> Node:
+        """Return the node that a job uses: a copy that is created on first use, since creating it opens files.
 
         Raises `GivenUpError` in an abandoned job. An interrupted job gets the closed node, so that it cannot continue.
         """
-        if is_given_up():
+        if worker.given_up:
             raise GivenUpError
         with self._lock:
-            if self._copy is None:
-                try:
-                    self._copy = self._shared.with_share(1)
-                except InputError:  # a custom transport
-                    self._copy = self._shared
-            return self._copy
+            if worker.node is None:
+                if self._copy is None:
+                    try:
+                        self._copy = self._shared.with_share(1)
+                    except InputError:  # a custom transport
+                        self._copy = self._shared
+                worker.node = self._copy
+            return worker.node
 
-    def start(self, name: str, job: Callable[[], object], *, again: bool = False) -> None:
-        """Run a job once all earlier jobs have ended; it replaces a waiting job of the same name.
+    def start(self, name: str, job: Callable[[], object], *, looks_up: bool = False) -> None:
+        """Run a job, after those of its kind that have been started; it replaces a waiting job of the same name.
 
         Parameters
         ----------
         name : str
-            Name of the job.
+            Name of the job. While a job with this name is running, it is not started again, but a look-up is: what it
+            looks up has changed.
         job : callable
             Called without arguments.
-        again : bool, default False
-            Whether to queue the job even if a job with this name is running.
+        looks_up : bool, default False
+            Whether the job is a look-up, which does not wait for other jobs.
         """
         context = contextvars.copy_context()  # it names the cell to which the kernel sends updates
 
@@ -250,71 +229,55 @@ class Background:
                 self._failed(error)
 
         with self._lock:
-            if name == self._running and not again:
-                return
-            if self._worker is not None:
-                self._waiting[name] = run
-                return
-            self._worker, self._running = _Worker(self, run), name
-            self._worker.start()
+            worker = self._workers.get(looks_up)
+            if worker is None:
+                worker = self._workers[looks_up] = _Worker(self, looks_up=looks_up)
+                worker.start()
+            if looks_up or name != worker.running:
+                worker.waiting[name] = run
 
     def next_job(self, worker: _Worker) -> Callable[[], None] | None:
         """Return the next job for a thread, or None to end the thread."""
         with self._lock:
-            self._ending = [one for one in self._ending if one.is_alive()]
-            if worker is not self._worker:
-                return None
-            if self._interrupted:
-                self._copy, self._interrupted = None, False
-            if not self._waiting:
-                self._worker, self._running = None, ""
-                return None
-            self._running = next(iter(self._waiting))
-            return self._waiting.pop(self._running)
+            worker.node, worker.running = None, next(iter(worker.waiting), "")
+            if worker.waiting:
+                return worker.waiting.pop(worker.running)
+            if not worker.given_up:
+                del self._workers[worker.looks_up]
+            return None
 
-    def give_up(self) -> bool:
-        """Drop waiting jobs and close the connections of the running job; return whether a job was running."""
+    def give_up(self, *, report: bool = False) -> bool:
+        """Drop waiting jobs and end the requests of running ones; return whether a job was running.
+
+        Running jobs are abandoned. With `report`, only look-ups are: a job may still report the results it has.
+        """
         with self._lock:
-            worker, copy = self._worker, self._copy
-            self._waiting.clear()
-            self._running = ""
-            if worker is None:
-                return False
-            worker.given_up = True
-            self._ending.append(worker)
-            self._worker = self._copy = None
-            self._interrupted = False
+            running, copy, self._copy = list(self._workers.values()), self._copy, None
+            for worker in running:
+                worker.waiting.clear()
+                if worker.looks_up or not report:
+                    worker.given_up = True
+                    del self._workers[worker.looks_up]
+                    self._ending = [*(one for one in self._ending if one.is_alive()), worker]
         if copy is not None and copy is not self._shared:
             copy.close()
-        return True
-
-    def interrupt(self) -> None:
-        """Drop waiting jobs and end the running job's requests; the job may still report the results it has."""
-        with self._lock:
-            self._waiting.clear()
-            copy, self._interrupted = self._copy, self._worker is not None
-            if not self._interrupted:
-                self._copy = None
-        if copy is not None and copy is not self._shared:
-            copy.close()
+        return bool(running)
 
     @property
     def idle(self) -> bool:
         """Whether no job is running or waiting."""
         with self._lock:
-            return self._worker is None
+            return not self._workers
 
     def wait(self) -> None:
-        """Wait until the thread that runs jobs has ended, if there is one."""
-        with self._lock:
-            worker = self._worker
-        if worker is not None:
-            worker.join()
+        """Wait until no job is running or waiting."""
+        while not self.idle:
+            for worker in list(self._workers.values()):
+                worker.join()
 
     def close(self) -> None:
         """Abandon all jobs, wait for the threads to end, and close the connections."""
         self.give_up()
-        self.interrupt()
         for worker in list(self._ending):
             if worker is not threading.current_thread():
                 worker.join(_JOIN_S)
@@ -328,10 +291,9 @@ class Builder(Pictured):
     `_form.actions` runs the method of the same name in the background; any other button calls a method
     ``_do_<name>(message)``.
 
-    Several threads may use a form: the kernel's thread, and those of `_actions` and `_lookups`, which run jobs. Each
-    changes the state with `_apply`; code that reads the state first does so in ``with self._locked()``, where it must
-    not send requests. A job reads through `_asked`; `cancel` ends its requests, and from then on the job cannot change
-    the form.
+    Several threads may use a form: the kernel's thread, and those of `_background`, which run jobs. Each changes the
+    state with `_apply`; code that reads the state first does so in ``with self._locked()``, where it must not send
+    requests. A job reads through `_asked`; `cancel` ends its requests, and from then on the job cannot change the form.
 
     Parameters
     ----------
@@ -343,12 +305,13 @@ class Builder(Pictured):
     _esm = source_of("common.js", "form.js")
     _css = source_of("form.css")
 
-    _form: ClassVar[About]
+    _form: ClassVar[parts.About]
     _empty: ClassVar[Any]  # the state of an empty form
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that mirror entries: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that holds the last result
     _in_python: ClassVar[dict[str, str]] = {}  # suffixes that lead from the result to a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
+    _listed: ClassVar[dict[str, str]] = {}  # traits that it shows, too, by label
     _holder: Any = None  # the workbench that shows the form
 
     request: Any = traitlets.Any(allow_none=True)
@@ -357,30 +320,29 @@ class Builder(Pictured):
 
     # What the browser shows; only `_draft`, the entries, is also written by it.
     _about = shown(None)
-    _spec = shown(Group())
+    _spec = shown(parts.Group())
     _draft = shown(None).tag(from_json=lambda content, form: form._typed(content))  # noqa: SLF001 - a part of the form
-    _findings = shown(FieldMessages())
+    _findings = shown(parts.FieldMessages())
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result: two results may have equal pages
     _stale = Unicode().tag(sync=True)  # why the result does not match the entries
     _origin = Unicode().tag(sync=True)  # node, ledger version and time of the result
     _programs = shown(())
-    _hits = shown(Hits())
-    _progress = shown(Progress())
+    _hits = shown(parts.Hits())
+    _progress = shown(parts.Progress())
 
     def __init__(self, node: Node, *, request: Any = None) -> None:
-        self._node = node
+        self._node, self._background = node, Background(node, self._report)
         self._lock = threading.RLock()
-        self._open_backgrounds()
         self._at_work: list[threading.Thread] = []
-        self._setting = True
+        self._setting = True  # whether traits are being set that follow from the state
         self._now: Any = dataclasses.replace(self._empty, node=node, names=known_names(node))
         super().__init__(_draft=self._now.entries, _about=self._about_node())
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
         if request is None:
-            self._apply(Edited(self._now.entries))
+            self._apply(events.Edited(self._now.entries))
         else:
             self.request = request
 
@@ -389,9 +351,9 @@ class Builder(Pictured):
 
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self._origin}"))] if self._origin else []
-        parts = [f"<h4>{page.title}</h4>{page.html}" for page in self._pages if page.title in self._pictured]
+        pages = [f"<h4>{page.title}</h4>{page.html}" for page in self._pages if page.title in self._pictured]
         about = [(name, value) for name, value in self._facts() if value]
-        return picture(self._form.title, about, self.python, [*origin, *parts])
+        return picture(self._form.title, about, self.python, [*origin, *pages])
 
     @property
     def node(self) -> Node:
@@ -404,14 +366,12 @@ class Builder(Pictured):
             return
         self._end_work()
         with self._locked():
-            self._node = node
-            self._open_backgrounds()
+            self._node, self._background = node, Background(node, self._report)
             self._about = self._about_node()
             self._forget_node()
-            self._apply(Moved(node, known_names(node)))
-            self._show_result()
+            self._apply(events.Moved(node, known_names(node)))
 
-    def _about_node(self) -> About:
+    def _about_node(self) -> parts.About:
         ledger = served_ledger(self.node.url)
         accounts = () if ledger is None else [(short_addresses(one.address), one.name) for one in ledger.accounts]
         return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
@@ -440,21 +400,17 @@ class Builder(Pictured):
         """Return programs that send the request, by name, including ``Python``."""
         raise NotImplementedError
 
-    def _result_pages(self, result: Any, /, **about: Any) -> list[Page]:
-        """Return the pages of a result."""
+    def _result_pages(self, answer: Any) -> list[parts.Page]:
+        """Return the pages of an answer."""
         raise NotImplementedError
 
-    def _compared(self, _result: Any) -> dict[str, Any]:
-        """Return the facts in which a result is compared with earlier results; empty if it is not compared."""
-        return {}
-
-    def _origin_of(self, result: Any) -> str:
-        """Return the origin of a result: node, ledger version and time."""
+    def _origin_of(self, answer: Any) -> str:
+        """Return the origin of an answer: node, ledger version and time."""
         raise NotImplementedError
 
     def _facts(self) -> list[tuple[str, Any]]:
         """Return the labels and values that the picture in saved notebooks shows."""
-        return []
+        return [(label, getattr(self, name)) for label, name in self._listed.items()]
 
     def _subject(self) -> str | None:
         """Return a short description of what the request calls."""
@@ -462,47 +418,88 @@ class Builder(Pictured):
 
     # the state -------------------------------------------------------------------------------------------
 
-    def _apply(self, event: Event) -> Any:
+    def _apply(self, event: events.Event) -> Any:
         """Change the state by an event, show it, and return it."""
         with self._locked():
-            before = self._now
-            try:
-                self._now = step(before, event)
-            except GivenUpError:
+            return self._change(event)
+
+    def _change(self, event: events.Event) -> Any:
+        before = self._now
+        try:
+            self._now = events.step(before, event)
+        except Exception as error:
+            if not isinstance(event, events.Edited):
                 raise
-            except Exception as error:
-                if not isinstance(event, Edited):
-                    raise
-                # The form must read the next edit, whatever was typed.
-                problem = f"entries could not be read ({type(error).__name__}: {error!s:.200})"
-                self._now = before.unreadable(event.entries, problem)
-            self._show(before)
-            return self._now
+            # The form must read the next edit, whatever was typed.
+            problem = f"entries could not be read ({type(error).__name__}: {error!s:.200})"
+            self._now = before.unreadable(event.entries, problem)
+        self._show(before)
+        return self._now
 
     def _say(self, kind: str, words: str) -> None:
-        self._apply(Said(kind, words))
+        self._apply(events.Said(kind, words))
 
-    def _show(self, before: FormState) -> None:
+    def _note(self, **facts: Any) -> None:
+        """Change attributes of the state from which nothing else follows."""
+        self._apply(events.Noted(facts))
+
+    def _learn(self, **facts: Any) -> Any:
+        """Store what a look-up found in attributes of the state, read the entries again, and return the state."""
+        return self._apply(events.Learned(facts))
+
+    def _refuse(self, path: str, words: str) -> None:
+        """Show an error at a field until the next edit; an error at the path ``node`` appears beside the buttons."""
+        self._apply(events.Refused(path, words))
+
+    def _show(self, before: events.FormState) -> None:
         """Set the traits that follow from the state."""
+        answered, read = self._now.answer is not before.answer, self._now.findings is not before.findings
+        pages = self._answer_pages() if answered else self._pages
         now = self._now
         with self._without_feedback(), self.hold_sync():
-            self._status, self._findings, self._stale, self._serial = now.status, now.messages, now.stale, now.serial
+            self._status, self._findings, self._progress, self._hits = now.status, now.messages, now.progress, now.hits
+            self._stale, self._serial, self._pages = now.stale, now.serial, pages
             self.set_trait("errors", now.errors)
             self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in now.errors.items()))
             self.set_trait("busy", now.busy)
-            if now.result is not before.result:
+            if answered:
+                self._origin = "" if now.answer is None else self._origin_of(now.answer)
                 self.set_trait(self._result_name, now.result)
-            read = now.findings is not before.findings or not self._spec.fields
-            if read:
+            if read or not self._spec.fields:
                 for name in self._mirrored:
                     setattr(self, name, now.trait(name))
-                self._spec, self._draft = now.fields, now.entries
-                self.request = now.request
+                self._spec, self._draft, self.request = now.fields, now.entries, now.request
                 made = {} if now.request is None else self._programs_of(now.request)
-                self._programs = () if now.code_note == UNFILLED else tuple(made.items())
+                self._programs = () if now.code_note == events.UNFILLED else tuple(made.items())
                 self.set_trait("python", "" if now.code_note else made.get("Python", ""))
+        if answered:
+            self._paint()
         if read and self._holder is not None:
             self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
+
+    def _answer_pages(self) -> tuple[parts.Page, ...]:
+        """Return the pages of the last result."""
+        answer, recent = self._now.answer, self._now.recent
+        try:
+            made = [] if answer is None else self._result_pages(answer)
+        except ToolkitError as error:
+            self._now = self._now.saying("error", str(error))
+            return self._pages  # type: ignore[no-any-return]
+        if made and len(recent) > 1:
+            from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
+
+            made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
+        for place, page in enumerate(made):
+            if page.title in self._in_python:
+                where = Html(f"<code>.{self._result_name}{self._in_python[page.title]}</code>")
+                note = paragraph(Html(f"In Python: {where} of this form"), "note ltk-python")
+                made[place] = replace(page, html=f"{page.html}{note}")
+        return tuple(made)
+
+    def _paint(self) -> None:
+        super()._paint()
+        if self._holder is not None:
+            self._holder._paint()  # noqa: SLF001 - the widget that this form is a part of
 
     def _typed(self, content: object) -> Any:
         """Return the draft that the browser sent; if it is invalid, show an error and return the current draft."""
@@ -519,7 +516,7 @@ class Builder(Pictured):
             if self._setting:
                 return
             if self._draft.seq > self._now.entries.seq:
-                self._apply(Edited(self._draft, typed=True))
+                self._apply(events.Edited(self._draft, typed=True))
             else:  # an edit that came with an earlier message, or that a change from Python has superseded
                 with self._without_feedback():
                     self._draft = self._now.entries
@@ -527,38 +524,27 @@ class Builder(Pictured):
     def _on_entry(self, change: Any) -> None:
         with self._locked():
             if not self._setting:
-                self._apply(Entered(change["name"], change["new"]))
+                self._apply(events.Entered(change["name"], change["new"]))
 
     def _edit(self, **entries: Any) -> None:
         """Change entries from Python."""
         with self._locked():
             now = self._now.entries
-            self._apply(Edited(replace(now, **entries, seq=now.seq + 1)))
+            self._apply(events.Edited(replace(now, **entries, seq=now.seq + 1)))
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
         with self._locked():
             if not self._setting:
-                self._apply(Filled(self.request))
+                self._apply(events.Filled(self.request))
 
     @validate("request")
     def _fill_again(self, proposal: Any) -> Any:
         """Fill the form again if the request is unchanged, since traitlets does not notify of an equal value."""
         with self._locked():
             if not self._setting and proposal["value"] == self.request:
-                self._apply(Filled(proposal["value"]))
+                self._apply(events.Filled(proposal["value"]))
         return proposal["value"]
-
-    def _restore(self, kept: dict[str, Any]) -> None:
-        """Fill the form with the entries from a link.
-
-        Raises
-        ------
-        InputError
-            If the entries do not fit the form.
-        """
-        with self._locked():
-            self._apply(Restored(kept))
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
@@ -585,26 +571,19 @@ class Builder(Pictured):
 
     # what runs in the background -------------------------------------------------------------------------
 
-    def _open_backgrounds(self) -> None:
-        """Create a `Background` for the one action that runs, and another for look-ups, which need not wait for it."""
-        self._actions, self._lookups = Background(self._node, self._report), Background(self._node, self._report)
-
     @property
     def _asked(self) -> Node:
         """The node for this thread; for a job, a copy whose connections `cancel` closes."""
-        thread = threading.current_thread()
-        return thread.background.node if isinstance(thread, _Worker) else self.node
+        return asked_node(self.node)
 
     @property
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
-        return self._actions.idle and self._lookups.idle
+        return self._background.idle
 
     def _wait(self) -> None:
         """Wait until nothing runs in the background."""
-        while not self._idle:
-            self._lookups.wait()
-            self._actions.wait()
+        self._background.wait()
 
     def cancel(self) -> None:
         """Cancel the form's background requests; earlier results are kept.
@@ -613,39 +592,72 @@ class Builder(Pictured):
         discarded. Methods called from Python, such as ``simulate()``, do not run in the background.
         """
         with self._lock:
-            looking, acting = self._lookups.give_up(), self._actions.give_up()
-            if looking or acting:
-                self._drop_given_up("Cancelled.")
+            if self._background.give_up():
+                self._drop_given_up()
+                self._change(events.Said("hint", "Cancelled."))
 
-    def _drop_given_up(self, words: str = "") -> None:
-        """Forget the threads of abandoned jobs, and show a message if there is one."""
+    def _drop_given_up(self) -> None:
+        """Forget the threads of abandoned jobs."""
         self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
-        now = step(self._now, Worked(bool(self._at_work)))
-        before, self._now = self._now, step(now, Said("hint", words)) if words else now
-        self._show(before)
+        self._change(events.Noted({"busy": bool(self._at_work)}))
 
     def _end_work(self) -> None:
         """Abandon all jobs in progress and close their connections."""
         self.cancel()
-        self._lookups.close()
-        self._actions.close()
+        self._background.close()
         with self._lock:
             self._drop_given_up()
-            self._progress = Progress()
+            self._change(events.Noted({"progress": parts.Progress()}))
 
     def _report(self, error: Exception) -> None:
         """Show an unexpected error."""
         with suppress(GivenUpError):
             self._say("error", words_of(error))
 
-    # messages of the browser ----------------------------------------------------------------------------
+    @contextmanager
+    def _busy_while(self, words: str) -> Iterator[None]:
+        """Set `busy` and show a message while the block runs, which may send requests."""
+        thread = threading.current_thread()
+        with self._locked():
+            self._at_work.append(thread)
+            self._note(busy=True)
+            if words:
+                self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
+            said = self._now.status
+        try:
+            yield
+        finally:
+            with self._locked():
+                self._at_work.remove(thread)
+                if words and self._now.status is said:
+                    self._say("hint", "")
+                self._note(busy=bool(self._at_work))
+
+    def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
+        """Run jobs that send requests in parallel, and show how many have ended.
+
+        Errors of the toolkit are suppressed; code that needs a missing result reports it.
+        """
+
+        def run(job: Callable[[], object]) -> None:
+            with suppress(ToolkitError):
+                job()
+
+        if not jobs:
+            return
+        with ThreadPoolExecutor(min(len(jobs), _MAX_TOGETHER)) as pool:
+            for done, _ in enumerate(as_completed([pool.submit(run, job) for job in jobs]), start=1):
+                self._note(progress=parts.Progress(f"{done} of {len(jobs)}", done, len(jobs)))
+        self._note(progress=parts.Progress())
+
+    # messages of the browser -----------------------------------------------------------------------------
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
         with self._lock:
             super()._handle_msg(msg)
 
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
-        message = message_of(content)
+        message = parts.message_of(content)
         if message is None:
             return
         if message.draft is not None and (draft := self._typed(message.draft)).seq > self._now.entries.seq:
@@ -654,7 +666,28 @@ class Builder(Pictured):
         if run is not None:
             run(message)
         elif message.do in dict(self._form.actions):
-            self._actions.start(message.do, getattr(self, message.do))
+            self._background.start(message.do, getattr(self, message.do))
+
+    def _do_time(self, _message: parts.Message) -> None:
+        self._background.start("time", self._find_version, looks_up=True)
+
+    def _do_look(self, _message: parts.Message) -> None:
+        def look() -> None:
+            with self._busy_while(""):
+                self._look()
+
+        self._background.start("look", look, looks_up=True)
+
+    def _do_stop(self, _message: parts.Message) -> None:
+        self.cancel()
+
+    def _do_again(self, message: parts.Message) -> None:
+        """Fill the form with the entries of an earlier call."""
+        with self._locked():
+            if 0 <= message.number < len(self._now.recent):
+                self._apply(events.Edited(self._now.with_entries(self._now.recent[message.number][0]).entries))
+
+    # checks ----------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
         """Check the entries against the ABI at the node's head, and set `errors`.
@@ -682,7 +715,7 @@ class Builder(Pictured):
         """
         if not self._find_version():
             return False
-        good = not self._apply(Pressed()).errors
+        good = not self._apply(events.Pressed()).errors
         if not self._needs_look(good=good, again=again):
             return good
         self._look()
@@ -701,117 +734,11 @@ class Builder(Pictured):
             found = self._asked.version_at(entries.version.strip())
         except ToolkitError as error:
             self._refuse("version", str(error))
-            self._say("error", self._now.count_words)
             return False
         with self._locked():
             if self._now.entries.version == entries.version:
                 self._edit(version=str(found))
         return True
 
-    def _do_time(self, _message: Message) -> None:
-        self._lookups.start("time", self._find_version, again=True)
-
     def _look(self) -> None:
         """Read from the node what the check of the entries needs."""
-
-    def _do_look(self, _message: Message) -> None:
-        def look() -> None:
-            with self._busy_while(""):
-                self._look()
-
-        self._lookups.start("look", look, again=True)
-
-    def _do_stop(self, _message: Message) -> None:
-        self.cancel()
-
-    @contextmanager
-    def _busy_while(self, words: str) -> Iterator[None]:
-        """Set `busy` and show a message while the block runs, which may send requests."""
-        thread = threading.current_thread()
-        with self._locked():
-            self._at_work.append(thread)
-            self._apply(Worked(busy=True))
-            if words:
-                self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
-            said = self._now.status
-        try:
-            yield
-        finally:
-            with self._locked():
-                self._at_work.remove(thread)
-                if words and self._now.status is said:
-                    self._say("hint", "")
-                self._apply(Worked(bool(self._at_work)))
-
-    def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
-        """Run jobs that send requests in parallel, and show how many have ended.
-
-        Errors of the toolkit are suppressed; code that needs a missing result reports it.
-        """
-
-        def run(job: Callable[[], object]) -> None:
-            with suppress(ToolkitError):
-                job()
-
-        if not jobs:
-            return
-        with ThreadPoolExecutor(min(len(jobs), _MAX_TOGETHER)) as pool:
-            for done, _ in enumerate(as_completed([pool.submit(run, job) for job in jobs])):
-                with self._locked():
-                    self._progress = Progress(f"{done + 1} of {len(jobs)}", done + 1, len(jobs))
-        self._progress = Progress()
-
-    # results --------------------------------------------------------------------------------------------
-
-    def _refuse(self, path: str, words: str) -> None:
-        """Show an error at a field until the next edit; an error at the path ``node`` appears beside the buttons."""
-        self._apply(Refused(path, words))
-
-    def _learn(self, **facts: Any) -> Any:
-        """Store what a look-up found in attributes of the state, read the entries again, and return the state."""
-        return self._apply(Learned(facts))
-
-    def _answer(self, result: Any, asked: Any) -> None:
-        """Show the result of `asked`."""
-        with self._locked():
-            self._apply(Answered(result, asked, self._compared(result)))
-            self._show_result()
-
-    def _await_result(self) -> None:
-        """Mark the current result as out of date, because a new one has been requested."""
-        self._apply(Sent())
-
-    def _show_result(self, **about: Any) -> None:
-        """Show the pages and the origin of the last result; `about` is passed to `_result_pages`."""
-        result, recent = self._now.result, self._now.recent
-        self._origin = "" if result is None else self._origin_of(result)
-        try:
-            made = [] if result is None else self._result_pages(result, **about)
-        except ToolkitError as error:
-            self._say("error", str(error))
-            return
-        if made and len(recent) > 1:
-            from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
-
-            made.append(Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
-        self._pages = tuple(map(self._with_note, made))
-        self._paint()
-
-    def _with_note(self, page: Page) -> Page:
-        """Return a page with a note on where its content is in Python."""
-        if page.title not in self._in_python:
-            return page
-        rest = self._in_python[page.title]
-        note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
-        return replace(page, html=f"{page.html}{paragraph(note, 'note ltk-python')}")
-
-    def _do_again(self, message: Message) -> None:
-        """Fill the form with the entries of an earlier call."""
-        with self._locked():
-            if 0 <= message.number < len(self._now.recent):
-                self._apply(Edited(self._now.with_entries(self._now.recent[message.number][0]).entries))
-
-    def _paint(self) -> None:
-        super()._paint()
-        if self._holder is not None:
-            self._holder._paint()  # noqa: SLF001 - the widget that this form is a part of

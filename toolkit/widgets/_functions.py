@@ -10,6 +10,7 @@ import re
 import zlib
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -51,6 +52,7 @@ Values = TypeVar("Values", bound="ValuesDraft")
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WORDS = re.compile(r"[\s:]+")
+SAMPLE = "0:-1/50"  # the versions that are read unless others are entered
 MAX_HITS = 50  # more do not help: the user types another letter instead
 
 
@@ -168,8 +170,8 @@ def named_parameters(function: FunctionAbi, names: Sequence[str]) -> list[str]:
 def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
     """Return a canonical type, or an empty string, for each type parameter; None if too many are entered."""
     count = len(function.abi.generic_type_params)
-    found = [read_types([typed], Findings()) or ("",) for typed in drafts]
-    return None if len(found) > count else (*(kind for [kind] in found), *[""] * (count - len(found)))
+    types = [read_type(typed, "", Findings()) or "" for typed in drafts]
+    return None if len(types) > count else (*types, *[""] * (count - len(types)))
 
 
 class Packages(NamedTuple):
@@ -284,11 +286,11 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
         )
     if is_of(kind, function.abi):
         return function.id
-    other = "neither a view nor an entry function"
+    what = "neither a view nor an entry function"
     if function.abi.is_view or function.abi.is_entry:
         what, opens = ("a view", "ViewBuilder") if function.abi.is_view else ("an entry", "SimulationBuilder")
-        other = f"{what} function, use {opens} instead"
-    raise InputError(f"{form} accepts {kind} functions only; {function.id} is {other}")
+        what = f"{what} function, use {opens} instead"
+    raise InputError(f"{form} accepts {kind} functions only; {function.id} is {what}")
 
 
 # search --------------------------------------------------------------------------------------------------------------
@@ -345,27 +347,25 @@ def matching(
     """
     owner, words = address_of(query), [word for word in _WORDS.split(query.strip().lower()) if word]
     words = words[1:] if owner is not None else words
-    modules: list[tuple[tuple[Any, ...], Hit]] = []
-    found: list[tuple[tuple[Any, ...], FunctionId, FunctionAbi]] = []
+    modules: list[tuple[tuple[bool, str], Hit]] = []
+    found: list[tuple[tuple[int, bool, str, str], FunctionId, FunctionAbi]] = []
     for module, package in contracts:
-        if owner is not None and module.address != owner:
-            continue
-        framework = wire_address(module.address) == "0x1"
+        address = wire_address(module.address)
         functions = [function for function in module.exposed_functions if is_of(kind, function)]
-        if functions and not words:
-            about = f"{f'package {package}, ' if package else ''}{plural(len(functions), 'function')}"
-            hit = Hit(f"{wire_address(module.address)}::{module.name}::", about)
-            modules.append(((framework, module.name), hit))
-        for function in functions if words else ():
+        if not functions or owner not in {None, module.address}:
+            continue
+        about = f"{f'package {package}, ' if package else ''}{plural(len(functions), 'function')}"
+        modules.append(((address == "0x1", module.name), Hit(f"{address}::{module.name}::", about)))
+        for function in functions:
             name = f"{module.name}::{function.name}".lower()
-            if all(word in name for word in words):
+            if words and all(word in name for word in words):
                 # words that begin a name come first
                 inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
                 called = FunctionId(module.address, module.name, function.name)
-                found.append(((inside, framework, module.name, function.name), called, function))
+                found.append(((inside, address == "0x1", module.name, function.name), called, function))
     if not words:
         return [hit for _, hit in sorted(modules)[:MAX_HITS]], len(modules)
-    best = sorted(found, key=lambda one: one[0])[:MAX_HITS]
+    best = sorted(found, key=itemgetter(0))[:MAX_HITS]
     return [Hit(called.wire, signature(function, names(called))) for _, called, function in best], len(found)
 
 
@@ -431,13 +431,17 @@ def amount_of(function: str, types: Sequence[str], arguments: Sequence[Any]) -> 
 class ValuesDraft(Struct, frozen=True):
     """Entries for values: ``arguments`` holds the drafts of the fields, and ``raw`` all values as JSON.
 
-    ``lead`` names the one that was edited last. ``seq`` counts edits.
+    ``lead`` names the one that was edited last. ``seq`` counts edits. In forms that choose versions, ``at`` selects the
+    field that applies: ``head`` is neither of them.
     """
 
     seq: int = 0
     arguments: tuple[Any, ...] = ()
     raw: str = ""
     lead: Literal["raw", "fields"] = "raw"
+    at: Literal["head", "version", "plan"] = "head"
+    version: str = ""
+    plan: str = SAMPLE
 
 
 class FunctionDraft(ValuesDraft, frozen=True):
@@ -583,19 +587,23 @@ def arguments_text(arguments: Sequence[Any]) -> str:
 
 def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:
     """Return the canonical type arguments; None if any is missing or invalid."""
-    types: list[str] = []
-    for place, typed in enumerate(drafts):
-        path = f"type_arguments.{place}"
-        if not typed.strip():
-            found.missing[path] = f"enter {_TYPE}"
-        elif (tag := validated(partial(parse_type_tag, typed.strip()), found, path)) is not None:
-            types.append(str(tag))
-        elif typed.strip().isalnum():  # a word, of which the parser has nothing more to say
-            found.errors[path] = f"{shorten(typed.strip())} is not a Move type: enter {_TYPE}"
-    return tuple(types) if len(types) == len(drafts) else None
+    types = [read_type(typed, f"type_arguments.{place}", found) for place, typed in enumerate(drafts)]
+    return None if None in types else tuple(filter(None, types))
 
 
-_TYPE = "a type, such as 0x1::aptos_coin::AptosCoin or u64"
+def read_type(typed: str, path: str, found: Findings) -> str | None:
+    """Return a canonical type; None if it is missing or invalid."""
+    typed = typed.strip()
+    if not typed:
+        found.missing[path] = f"enter {_TYPE}"
+        return None
+    tag = validated(partial(parse_type_tag, typed), found, path)
+    if tag is None and typed.isalpha():  # a word, of which the parser has nothing more to say
+        found.errors[path] = f"{shorten(typed)} is not a Move type: enter {_TYPE}"
+    return None if tag is None else str(tag)
+
+
+_TYPE = "a Move type, such as u64 or 0x1::aptos_coin::AptosCoin"
 
 
 def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
@@ -638,8 +646,6 @@ class FunctionState(FormState):
         The function in the form.
     call : ResolvedCall or None
         The function with its type arguments, whose arguments have fields.
-    units : mapping of int to str
-        Unit of the argument that is an amount, by position.
     """
 
     functions: Mapping[str, ResolvedFunction | None] = dataclasses.field(default_factory=dict)
@@ -647,7 +653,6 @@ class FunctionState(FormState):
     assets: Mapping[str, Asset] = dataclasses.field(default_factory=dict)
     function: ResolvedFunction | None = None
     call: ResolvedCall | None = None
-    units: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
     def forgotten(self) -> Self:
         """Return the state without assets: those of another ledger differ. Code is read again by a check."""
@@ -689,7 +694,8 @@ class FunctionState(FormState):
                 found.errors["type_arguments"] = words
         strict = self.strict and not (typed and other)  # the fields of another function are new
         made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
-        return dataclasses.replace(made, units=made.units_of_amount(found))
+        made.note_amount(found)
+        return made
 
     def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call that a draft names, if their ABIs have been read."""
@@ -716,20 +722,15 @@ class FunctionState(FormState):
         call = self.call
         return None if call is None else amount_of(call.function.name, call.type_arguments, self.entries.arguments)
 
-    def units_of_amount(self, found: Findings) -> dict[int, str]:
-        """Return the unit of the argument that is an amount, by position, and note its value in whole coins."""
-        amount, draft = self.amount, self.entries
-        about = None if amount is None else self.assets.get(amount[1])
-        if amount is None or about is None or not about.symbol or about.decimals is None:
-            return {}
-        place, asset = amount
-        typed = draft.arguments[place] if place < len(draft.arguments) else ""
-        if isinstance(typed, str):
-            units = _fields.read_leaf(U64, typed, "", Findings())
+    def note_amount(self, found: Findings) -> None:
+        """Note the value of the argument that is an amount in whole coins."""
+        place, asset = self.amount or (0, "")
+        known = Known(self.assets)
+        if known.unit(asset) is not None and place < len(self.entries.arguments):
+            typed = self.entries.arguments[place]
+            units = _fields.read_leaf(U64, typed, "", Findings()) if isinstance(typed, str) else None
             if isinstance(units, int):
-                found.notes[f"arguments.{place}"] = f"= {Known(self.assets).words(units, asset)}"
-        unit = "octas" if asset in GAS_COIN else "base units"
-        return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
+                found.notes[f"arguments.{place}"] = f"= {known.words(units, asset)}"
 
     def function_fields(
         self, placeholder: str, when: When = None, unknown_when: When = None
@@ -763,8 +764,11 @@ class FunctionState(FormState):
             return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
         labels = (call.function if function is None else function).labels
         inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
-        for place, unit in self.units.items():
-            inner[place] = place, replace(inner[place][1], hint=unit)
+        place, asset = self.amount or (0, "")
+        if (unit := Known(self.assets).unit(asset)) is not None:
+            base = "octas" if asset in GAS_COIN else "base units"
+            hint = f"in {base} (1 {unit[0]} = {10 ** unit[1]:,})"
+            inner[place] = place, replace(inner[place][1], hint=hint)
         twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
         return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 
@@ -778,21 +782,17 @@ class FunctionState(FormState):
 
     def entered(self, name: str, value: Any) -> Any:
         """Return the entries after a trait was set."""
-        match name:
-            case "type_arguments":
-                return replace(self.entries, type_arguments=tuple(_split_types(value)))
-            case "arguments":
-                return replace(self.entries, raw=value, lead="raw")
+        if name == "type_arguments":
+            return replace(self.entries, type_arguments=tuple(_split_types(value)))
+        if name == "arguments":
+            return replace(self.entries, raw=value, lead="raw")
         return super().entered(name, value)
 
     def trait(self, name: str) -> Any:
         """Return the value of a trait."""
-        match name:
-            case "arguments":
-                return self.entries.raw
-            case "type_arguments":
-                return "\n".join(self.entries.type_arguments)
-        return super().trait(name)
+        if name == "type_arguments":
+            return "\n".join(self.entries.type_arguments)
+        return self.entries.raw if name == "arguments" else super().trait(name)
 
     def encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
         """Return arguments in the JSON form that the node accepts; None if the ABI is unknown or they do not fit."""
@@ -853,51 +853,51 @@ class FunctionBuilder(Builder):
 
     def _look(self) -> None:
         """Read the ABI of the function, the layouts of its parameters, and the asset if one of them is an amount."""
-        now = self._learn(looked={})
-        typed, kind = now.entries.function, now.entries.kind
-        if not now.entries.calls_function:
+        entries = self._learn(looked={}).entries
+        if not entries.calls_function:
             return
         path = "function"
         try:
-            name = str(FunctionId.parse(typed.strip()))
-            function = find_function(self._asked, name, kind)
-            ledger = served_ledger(self.node.url)
-            if function is not None and ledger is not None:
-                function = dataclasses.replace(function, names=declared_names(ledger, FunctionId.parse(name)))
+            name = str(FunctionId.parse(entries.function.strip()))
+            function = find_function(self._asked, name, entries.kind)
             with self._locked():
                 now = self._learn(functions={**self._now.functions, name: function})
             types = None if function is None else given_types(now.entries.type_arguments, function)
             path = "type_arguments"
             if function is not None and types is not None:
-                self._look_up_types(name, function, types)
+                self._look_up_types(function, types)
             amount = self._now.amount
-            if amount is not None and amount[1] not in self._now.assets:
-                with suppress(ToolkitError):
-                    self._learn(assets={**self._now.assets, amount[1]: self._asked.asset(amount[1])})
+            if amount is not None:
+                self._look_up_asset(self._asked, amount[1])
         except (InputError, SchemaError) as error:
-            if typed == self._now.entries.function:
+            if entries.function == self._now.entries.function:
                 self._learn(looked={path: str(error)})
         except ToolkitError as error:
             self._refuse("node", str(error))
 
-    def _look_up_types(self, name: str, function: ResolvedFunction, types: tuple[str, ...]) -> None:
+    def _look_up_types(self, function: ResolvedFunction, types: tuple[str, ...]) -> None:
         """Read the layouts of a function's parameters."""
         self._together(function.modules_of(types))
         call, wrong = function.with_types(types), function.wrong_types(types)
         unbound = function.with_types([""] * len(types))  # its fields remain visible while a type is typed
         with self._locked():
             now = self._now
-            resolved = {(name, unbound.type_arguments): unbound, **now.resolved}
-            if resolved.get((name, types)) != call:
-                resolved[name, types] = call
+            known = {(function.name, unbound.type_arguments): unbound, **now.resolved}
+            if known.get((function.name, types)) != call:
+                known[function.name, types] = call
             same = types == given_types(now.entries.type_arguments, function)
             looked = {f"type_arguments.{at}": words for at, words in wrong.items()} if same else {}
-            self._learn(resolved=resolved, looked={**now.looked, **looked})
+            self._learn(resolved=known, looked={**now.looked, **looked})
 
-    def _look_names(self) -> None:
+    def _look_up_asset(self, node: Node, asset: str | None) -> None:
+        """Read an asset, if it is not known; without it, its amounts are shown in base units only."""
+        if asset is not None and asset not in self._now.assets:
+            with suppress(ToolkitError):
+                self._learn(assets={**self._now.assets, asset: node.asset(asset)})
+
+    def _look_up_names(self) -> None:
         """Read the names of the function's parameters from its source."""
-        with self._locked():
-            function = self._now.function
+        function = self._now.function
         if function is None or function.names:
             return
         names = self._names_of(FunctionId.parse(function.name))
@@ -921,7 +921,7 @@ class FunctionBuilder(Builder):
 
     def _do_look(self, message: Message) -> None:
         super()._do_look(message)
-        self._lookups.start("names", self._look_names, again=True)
+        self._background.start("names", self._look_up_names, looks_up=True)
 
     def _remember(self) -> None:
         """Move the function to the top of the recently used functions."""
@@ -931,6 +931,11 @@ class FunctionBuilder(Builder):
             others = [used for used in _RECENT.get(self.node, []) if used[0].name != hit.name]
             _RECENT[self.node] = [(hit, function.abi), *others][:_MAX_RECENT]
 
+    # the search for a function --------------------------------------------------------------------------
+
+    def _do_search(self, message: Message) -> None:
+        self._background.start("search", lambda: self._search(message.query), looks_up=True)
+
     def _search(self, query: str) -> None:
         """Find functions that match a query in the contracts of its address, or else of the known accounts.
 
@@ -939,29 +944,27 @@ class FunctionBuilder(Builder):
         words, kind, places = query.strip().lower(), self._now.entries.kind, self._places()
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
-        error, total = "", 0
+        error, total, listed = "", 0, []
         if not words:
             found += [Hit(f"{wire_address(address)}::", name) for address, name in places.items()]
         else:
-            owner, listed = address_of(query), []
-            for address in [*places] if owner is None else [owner]:
+            owner = address_of(query)
+            for address in places if owner is None else [owner]:
                 try:
                     listed += self._contracts_of(address)
                 except ToolkitError as failure:
                     error = str(failure)
-            names = {hit.name for hit in found}
             hits, total = matching(listed, query, kind, self._names_of)
-            found += [hit for hit in hits if hit.name not in names]
-        with self._locked():
-            self._hits = Hits(query, tuple(found), error, total)
+            found += [hit for hit in hits if hit.name not in {one.name for one in found}]
+        self._note(hits=Hits(query, tuple(found), error, total))
 
     def _places(self) -> dict[str, str]:
         """Return the addresses of the known accounts that have contracts, with the accounts' names."""
-        ledger, names = served_ledger(self.node.url), self._now.names
-        if ledger is None:
-            return {parse_address(address): names[parse_address(address)] for address in _PLACES}
-        owners = dict.fromkeys(FunctionId.parse(f"{one.contract}::f").address for one in ledger.contracts)
-        return {address: names.get(address, "") for address in (*owners, parse_address("0x1"))}
+        ledger = served_ledger(self.node.url)
+        owners = [*map(parse_address, _PLACES)]
+        if ledger is not None:
+            owners = [*(FunctionId.parse(f"{one.contract}::f").address for one in ledger.contracts), owners[0]]
+        return {address: self._now.names.get(address, "") for address in owners}
 
     def _contracts_of(self, address: str) -> list[ListedContract]:
         """Return the contracts of an address; they are read once."""
@@ -971,9 +974,6 @@ class FunctionBuilder(Builder):
             abis = [page.abi for page in pages if page.abi is not None]
             self._contracts[address] = [ListedContract(abi, packages.get(abi.name, "")) for abi in abis]
         return self._contracts[address]
-
-    def _do_search(self, message: Message) -> None:
-        self._lookups.start("search", lambda: self._search(message.query), again=True)
 
 
 def _split_types(text: str) -> list[str]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import msgspec
 from msgspec.structs import replace
 from traitlets import Instance
 
@@ -33,21 +32,20 @@ from toolkit.gas.plan._estimate import estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.move import Address
 from toolkit.move._ids import parse_address, wire_address
+from toolkit.widgets import _functions as functions
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, read_leaf, validated
-from toolkit.widgets._form import GivenUpError, is_given_up
-from toolkit.widgets._functions import FunctionBuilder, FunctionDraft, FunctionState, read_call, write_call
+from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
-from toolkit.widgets._programs import connect_line, format_expression
+from toolkit.widgets._programs import connect_line, format_expression, shortened
 from toolkit.widgets._readings import parse_plan
 from toolkit.widgets._results import run_pages, version_words
-from toolkit.widgets._state import Pressed, Refused
+from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 
 Reads = Literal["view", "committed", "simulate"]  # the keys of a study file that name a function
@@ -57,7 +55,8 @@ _READS_LABELS: dict[Reads, str] = {
     "simulate": "a simulated entry function, at the head",
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
-_PLANS = {"search": "Find every step, with as few reads as possible", "these": "These versions"}
+# A change that was undone between two readings is not seen: the plan says what it reads.
+_PLANS = {"search": "A sample, narrowed down where gas differs", "these": "Each of these versions"}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
@@ -72,8 +71,11 @@ _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: som
 # what is typed -------------------------------------------------------------------------------------------------------
 
 
-class StudyDraft(FunctionDraft, frozen=True):
-    """Entries for a study: those of one call, at the position ``chosen``, and of the study."""
+class StudyDraft(functions.FunctionDraft, frozen=True):
+    """Entries for a study: those of one call, at the position ``chosen``, and of the study.
+
+    In a link, ``calls`` holds every call as JSON; an incomplete call is an empty string.
+    """
 
     label: str = ""
     source: Reads = "view"
@@ -83,17 +85,12 @@ class StudyDraft(FunctionDraft, frozen=True):
     title: str = ""
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
+    calls: tuple[str, ...] = ("",)
 
     @property
-    def kind(self) -> FunctionKind:
+    def kind(self) -> functions.FunctionKind:
         """The kind of functions that the form accepts."""
         return "view" if self.source == "view" else "entry"
-
-
-class SavedStudy(StudyDraft, frozen=True):
-    """What a link keeps of the form: the entries, and every call as JSON; an incomplete call is an empty string."""
-
-    calls: tuple[str, ...] = ("",)
 
 
 def _typed(call: Call | None) -> dict[str, Any]:
@@ -105,10 +102,12 @@ def _typed(call: Call | None) -> dict[str, Any]:
     payload: Any = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
     sender = "" if call.sender is None else wire_address(parse_address(call.sender))
     typed |= {"label": call.label, "source": call.kind, "sender": sender, "range": call.versions or ""}
-    return typed | write_call(payload)
+    return typed | functions.write_call(payload)
 
 
-def _read_call(draft: StudyDraft, last: Call | None, found: Findings, known: ResolvedCall | None = None) -> Call | None:
+def _read_call(
+    draft: StudyDraft, last: Call | None, found: Findings, known: functions.ResolvedCall | None = None
+) -> Call | None:
     """Return the call in the fields, or None; errors and missing entries are added to `found`.
 
     `last` is the call that the fields had before; what has no field is taken from it.
@@ -120,7 +119,7 @@ def _read_call(draft: StudyDraft, last: Call | None, found: Findings, known: Res
         return last
     mine = Findings(names=found.names)
     model: Any = ViewFunction if draft.source == "view" else EntryFunction
-    made = read_call(draft, model, mine, call=known)
+    made = functions.read_call(draft, model, mine, call=known)
     values: dict[str, Any] = {"label": draft.label.strip()}
     if draft.source == "simulate" or (committed and draft.sender.strip()):
         values["sender"] = read_leaf(Address(), draft.sender, "sender", mine)
@@ -137,7 +136,7 @@ def _read_call(draft: StudyDraft, last: Call | None, found: Findings, known: Res
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyState(FunctionState):
+class StudyState(functions.FunctionState):
     """The state of a `GasExplorer`.
 
     Attributes
@@ -146,11 +145,14 @@ class StudyState(FunctionState):
         The calls of the study; None for an incomplete one. The fields show the one at ``entries.chosen``.
     given : Study or None
         The study that filled the form. Its settings without a field are preserved.
+    warned : str
+        Digest of the study whose run needs many requests and waits for a second press of Run.
     """
 
     entries: StudyDraft = field(default_factory=StudyDraft)
     calls: tuple[Call | None, ...] = (None,)
     given: Study | None = None
+    warned: str = ""
 
     def read(self, before: Self, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""
@@ -168,9 +170,7 @@ class StudyState(FunctionState):
             place = int(now.entries.chosen)
             now = dataclasses.replace(now, calls=(*now.calls[:place], call, *now.calls[place + 1 :]))
         versions = now.read_versions(found)
-        request = None
-        if call is not None and versions is not None and found.good:
-            request = now.study(versions, found)
+        request = None if call is None or versions is None or not found.good else now.study(versions, found)
         return dataclasses.replace(now, findings=found, request=request or self.request, fields=now.controls)
 
     def study(self, versions: VersionChoice, found: Findings) -> Study | None:
@@ -189,19 +189,20 @@ class StudyState(FunctionState):
         known = None if self.entries.source not in _CALLED else self.leading
         return _read_call(self.entries, self.calls[int(self.entries.chosen)], found, known)
 
-    def known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+    def known(self, draft: StudyDraft) -> tuple[functions.ResolvedFunction | None, functions.ResolvedCall | None]:
         """Return the function and call that a draft names; committed transactions have no arguments."""
         function, call = super().known(draft)
         return function, call if draft.source in _CALLED else None
 
     def written(self, request: Study | None) -> Self:
         """Return the state with the calls and entries of a study."""
+        made = dataclasses.replace(self.with_entries(StudyDraft()), calls=(None,), given=request, call=None)
         if request is None:
-            return dataclasses.replace(self.with_entries(StudyDraft()), calls=(None,), given=None, call=None)
+            return made
         plan, span = _typed_versions(request.versions)
         title = "" if request.title == _DEFAULT_TITLE else request.title
-        draft = StudyDraft(title=title, plan=plan, span=span)  # type: ignore[arg-type]
-        made = dataclasses.replace(self.with_entries(draft), calls=request.calls or (None,), given=request, call=None)
+        entries = replace(made.entries, title=title, plan=plan, span=span)
+        made = dataclasses.replace(made, entries=entries, calls=request.calls or (None,))
         if self.node is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             here = visible(self.node.name, 60)
@@ -211,36 +212,30 @@ class StudyState(FunctionState):
     def choosing(self, place: int) -> Self:
         """Return the state with the fields of another call."""
         place = min(max(place, 0), len(self.calls) - 1)
-        typed = _typed(self.calls[place])
-        return dataclasses.replace(
-            self, entries=replace(self.entries, chosen=str(place), arguments=(), lead="raw", **typed)
-        )
+        typed = _typed(self.calls[place]) | {"chosen": str(place), "arguments": (), "lead": "raw"}
+        return dataclasses.replace(self, entries=replace(self.entries, **typed))
 
     def with_calls(self, calls: tuple[Call | None, ...], place: int) -> Self:
         """Return the state with other calls and the fields of one of them, before it is read."""
         return dataclasses.replace(self.with_entries(self.entries), calls=calls).choosing(place)
 
-    def saved(self) -> SavedStudy:
+    def saved(self) -> StudyDraft:
         """Return what a link keeps of the form."""
-        documents = tuple("" if call is None else _document(call) for call in self.calls)
-        return SavedStudy(
-            **{name: getattr(self.entries, name) for name in StudyDraft.__struct_fields__}, calls=documents
-        )
+        given = [call and call.model_dump(mode="json", exclude_defaults=True) for call in self.calls]
+        return replace(self.entries, calls=tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given))
 
     def restored(self, kept: Mapping[str, Any]) -> Self:
         """Return the state with the entries of a link, which may be damaged or written by hand."""
+        made = super().restored(kept)
+        chosen, saved = made.entries.chosen, made.entries.calls
         try:
-            saved = msgspec.convert(msgspec.to_builtins(SavedStudy()) | dict(kept), SavedStudy)
-            calls = tuple(Call.model_validate(json.loads(one)) if one else None for one in saved.calls)
+            calls = tuple(Call.model_validate(json.loads(one)) if one else None for one in saved)
         except (InputError, RecursionError, TypeError, ValueError) as error:
             raise InputError(f"the link does not fit this form: {error!s:.200}") from None
-        if saved.chosen not in map(str, range(len(calls))):
-            raise InputError(
-                f"the link does not fit this form: it selects call {saved.chosen!r:.40}, but has "
-                f"{plural(len(calls), 'call')}"
-            )
-        entries = StudyDraft(**{name: getattr(saved, name) for name in StudyDraft.__struct_fields__})
-        return dataclasses.replace(self.with_entries(entries), calls=calls)
+        if chosen not in map(str, range(len(calls))):
+            counted = f"it selects call {chosen!r:.40}, but has {plural(len(calls), 'call')}"
+            raise InputError(f"the link does not fit this form: {counted}")
+        return dataclasses.replace(made, entries=replace(made.entries, calls=("",)), calls=calls)
 
     def read_versions(self, found: Findings) -> VersionChoice | None:
         """Return the versions of the study, or None; errors and missing entries are added to `found`."""
@@ -298,10 +293,6 @@ class StudyState(FunctionState):
 INCOMPLETE = "Complete or remove this call first."
 
 
-def _document(call: Call) -> str:
-    return json.dumps(call.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
-
-
 def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
     written = choice.written
     span = ", ".join(map(str, written)) if isinstance(written, list) else written or "0:-1"
@@ -314,7 +305,7 @@ def _study_as_python(study: Study, node: Node) -> str:
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
     calls = []
     for call in study.calls:
-        written = repr(call.model_dump(mode="json", exclude_defaults=True) | {call.kind: _typed(call)["function"]})
+        written = repr(shortened(call.model_dump(mode="json", exclude_defaults=True)))
         if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
             written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
         calls.append(written)
@@ -332,7 +323,7 @@ class _StoppedError(Exception):
     """The user stopped the run."""
 
 
-class GasExplorer(FunctionBuilder):
+class GasExplorer(functions.FunctionBuilder):
     """Choose calls and ledger versions to see where and why the gas of the calls changes.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the study runs in the background
@@ -395,6 +386,7 @@ class GasExplorer(FunctionBuilder):
     _mirrored = ("function", "type_arguments", "arguments")
     _pictured = frozenset({"Figure", "Changes"})
     _in_python: ClassVar[dict[str, str]] = {"Figure": ".observations", "Changes": ".steps", "Explain": ".explain()"}
+    _listed: ClassVar[dict[str, str]] = {"Study": "study"}
 
     request = Instance(Study, allow_none=True)
     result = Instance(Run, allow_none=True, read_only=True)
@@ -402,10 +394,7 @@ class GasExplorer(FunctionBuilder):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._least = 0  # minimum requests of a run of the last checked study
-        self._warned = ""  # digest of the study whose run waits for a second press of Run
         self._stopping: threading.Event | None = None  # of the run in progress
-        self._update_after = 0.0
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
@@ -424,15 +413,25 @@ class GasExplorer(FunctionBuilder):
         self.request = study
 
     def _programs_of(self, request: Study) -> dict[str, str]:
-        return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
+        file = request.to_toml()
+        for call in request.calls:
+            given = call.model_dump(mode="json", exclude_defaults=True)
+            for name in given.keys() & {call.kind, "sender"}:
+                file = file.replace(f'{name} = "{given[name]}"', f'{name} = "{shortened(given)[name]}"')
+        return {"Python": _study_as_python(request, self.node), "Study": file}
 
-    def _origin_of(self, result: Run) -> str:
-        versions = result.observations["ledger_version"]
+    def _result_pages(self, answer: Answer) -> list[parts.Page]:
+        return run_pages(answer.result)
+
+    def _origin_of(self, answer: Answer) -> str:
+        run = answer.result
+        versions = run.observations["ledger_version"]
         at = "no version" if versions.empty else version_words(versions)
-        return origin(self.node, at, result.record.finished_at, of="read")
+        return origin(self.node, at, run.record.finished_at, of="read")
 
-    def _facts(self) -> list[tuple[str, Any]]:
-        return [("Study", self.study)]
+    def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
+        """Show the fields of one of these calls."""
+        self._learn(calls=calls, entries=self._now.with_calls(calls, place).entries)
 
     def _open_call(self, call: Call) -> None:
         """Select a call, adding it to the study if it is missing. The other entries are preserved."""
@@ -442,11 +441,6 @@ class GasExplorer(FunctionBuilder):
             if call.fingerprint not in known:
                 calls.append(call)
             self._choose(tuple(calls), [*known, call.fingerprint].index(call.fingerprint))
-
-    def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
-        """Show the fields of one of these calls."""
-        made = self._now.with_calls(calls, place)
-        self._learn(calls=calls, entries=made.entries)
 
     # actions -------------------------------------------------------------------------------------------
 
@@ -458,21 +452,25 @@ class GasExplorer(FunctionBuilder):
         bool
             True if the study can be run; otherwise the reasons are in `errors`.
         """
+        return self._count_requests() is not None
+
+    def _count_requests(self) -> int | None:
+        """Check every call, and return the least number of requests of a run; None if the study cannot be run."""
         with self._busy_while("Checking"):
             study = self.study if self._check(again=True) else None
             if study is None:
-                return False
+                return None
             try:
                 plan = estimate(study.specification(self._asked))
             except ToolkitError as error:
                 self._blame_study(error)
-                return False
-            self._least, most = plan.requests
-            least = "" if self._least == most else f"{self._least:,} to "
+                return None
+            least, most = plan.requests
+            between = "" if least == most else f"{least:,} to "
             notes = [f" {note[:1].upper()}{note[1:]}." for node in plan.nodes for note in node.notes]
-            words = f"Every call fits its function. A run sends {least}{plural(most, 'request')}.{''.join(notes)}"
+            words = f"Every call fits its function. A run sends {between}{plural(most, 'request')}.{''.join(notes)}"
             self._say("hint" if notes else "good", words)
-            return True
+            return least
 
     def run(self) -> None:
         """Check the entries, run the study and show the result; sets `errors` and `result`.
@@ -490,11 +488,13 @@ class GasExplorer(FunctionBuilder):
             with self._busy_while("Running"):
                 study = self.study if not self._apply(Pressed()).errors else None
                 if study is not None:
-                    self._await_result()
+                    self._note(unfinished=True)
                     self._run(study, stopping)
         finally:
-            if self._stopping is stopping:
-                self._stopping, self._progress = None, parts.Progress()
+            with self._lock:
+                if self._stopping is stopping:
+                    self._stopping = None
+                    self._change(Noted({"progress": parts.Progress()}))
 
     def cancel(self) -> None:
         """Stop a run and the form's other requests; the observations stored by then are in `result`.
@@ -506,14 +506,13 @@ class GasExplorer(FunctionBuilder):
                 super().cancel()
                 return
             self._stopping.set()
-            self._actions.interrupt()
-            if self._lookups.give_up():
-                self._drop_given_up()
+            self._background.give_up(report=True)
+            self._drop_given_up()
 
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
         try:
-            run_study(study.specification(self._asked), folder, progress=partial(self._note, stopping))
+            run_study(study.specification(self._asked), folder, progress=_Reporter(self, stopping))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         run = None
@@ -521,22 +520,10 @@ class GasExplorer(FunctionBuilder):
             run = Run(folder, temporary=True)
         except StudyError:  # it ended before the first row
             shutil.rmtree(folder, ignore_errors=True)
-        if is_given_up():
-            raise GivenUpError
         if run is not None:
-            self._answer(run, study.digest)
+            self._apply(Answered(Answer(result=run, asked=study.digest)))
         if run is not None and run.complete:
-            count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
-            places = len(step_groups(run.steps))
-            among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
-            found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
-            failures = int(failed(run.observations).sum())
-            if not failures:
-                self._say("good", f"{found}.")
-            elif len(errors) < len(run.observations):
-                self._say("bad", f"{found}; {failures:,} failed.")
-            else:  # every read failed
-                self._say("bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}.")
+            self._say(*_outcome(run))
             self._remember()
         elif isinstance(failure, ToolkitError) and not stopping.is_set():
             self._blame_study(failure)
@@ -549,36 +536,24 @@ class GasExplorer(FunctionBuilder):
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
         places: dict[Any, str] = {StudyError: "chosen", InputError: "span"}
-        now = self._apply(Refused(places.get(type(error), "node"), short_addresses(str(error))))
-        if type(error) in places:
-            self._say("error", now.count_words)
-
-    def _note(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
-        """Show the progress, at most 4 times a second; stop the run if the user has asked for that."""
-        if stopping.is_set() or is_given_up():
-            raise _StoppedError
-        now = time.monotonic()
-        if now >= self._update_after:
-            self._update_after = now + _UPDATE_S
-            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
-            self._progress = parts.Progress(f"{done:,}{about}", done, total)
+        self._refuse(places.get(type(error), "node"), short_addresses(str(error)))
 
     def _run_unless_long(self) -> None:
         """Run the study; if it needs many requests, only after Run has been pressed a second time."""
-        study = self.study if self.check() else None
-        if study is None:
+        least, study = self._count_requests(), self.study
+        if least is None or study is None:
             return
-        if self._least > _MAX_UNASKED and study.digest != self._warned:
-            self._warned = study.digest
-            again = "Press Run again to start it, or choose fewer versions; 0:-1/200 reads a sample."
-            self._say("error", f"A run sends at least {plural(self._least, 'request')}. {again}")
+        if least > _MAX_UNASKED and study.digest != self._now.warned:
+            self._note(warned=study.digest)
+            again = f"Press Run again to start it, or choose fewer versions; {SAMPLE} reads a sample."
+            self._say("error", f"A run sends at least {plural(least, 'request')}. {again}")
             return
         self.run()
 
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, _message: parts.Message) -> None:
-        self._actions.start("run", self._run_unless_long)
+        self._background.start("run", self._run_unless_long)
 
     def _do_add(self, _message: parts.Message) -> None:
         with self._locked():
@@ -593,5 +568,29 @@ class GasExplorer(FunctionBuilder):
             calls, place = self._now.calls, int(self._now.entries.chosen)
             self._choose((*calls[:place], *calls[place + 1 :]) or (None,), place - 1)
 
-    def _result_pages(self, result: Run, /, **_about: Any) -> list[parts.Page]:
-        return run_pages(result)
+
+class _Reporter:
+    """Shows the progress of a run, and ends the run if it has been stopped or abandoned."""
+
+    def __init__(self, form: GasExplorer, stopping: threading.Event) -> None:
+        self._form, self._stopping, self._after = form, stopping, 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self._stopping.is_set() or is_given_up():
+            raise _StoppedError
+        now = time.monotonic()
+        if now >= self._after:
+            self._after = now + _UPDATE_S
+            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
+            self._form._note(progress=parts.Progress(f"{done:,}{about}", done, total))  # noqa: SLF001 - its own progress
+
+
+def _outcome(run: Run) -> tuple[str, str]:
+    """Return the kind of message and the words that describe a complete run."""
+    count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
+    if 0 < len(errors) == len(run.observations):
+        return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
+    places, failures = len(step_groups(run.steps)), int(failed(run.observations).sum())
+    among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
+    found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
+    return ("bad", f"{found}; {failures:,} failed.") if failures else ("good", f"{found}.")

@@ -69,17 +69,13 @@ class Actions(Part, frozen=True):
 
 
 class Group(Part, frozen=True):
-    """Parts with the keys of their drafts. A part with an empty key has the draft of the group itself.
-
-    ``shared`` holds named parts, which are sent once and drawn wherever a `Use` refers to them.
-    """
+    """Parts with the keys of their drafts. A part with an empty key has the draft of the group itself."""
 
     fields: tuple[tuple[Step, Part], ...] = ()
     fold: bool = False
     filled: bool = False
     plain: bool = False
     inline: bool = False
-    shared: dict[str, Part] = {}
 
 
 class Rows(Part, frozen=True):
@@ -92,12 +88,6 @@ class Rows(Part, frozen=True):
     blank: Any = ""
     exactly: int | None = None
     hints: tuple[str, ...] = ()
-
-
-class Use(Part, frozen=True):
-    """A reference to a part in ``shared`` of a `Group`."""
-
-    use: str = ""
 
 
 def mono(label: str, hint: str = "", when: When = None, **about: Any) -> Text:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
-_WIDTH = 52  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
+_WIDTH = 46  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "the toolkit's default"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
@@ -46,12 +46,17 @@ def connect_line(node: Node) -> str:
 
 
 def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "") -> str:
-    """Put each part of a call or list longer than `width` characters on a separate line."""
+    """Put each part of a call, list or dict longer than `width` characters on a separate line."""
     node = ast.parse(expression, mode="eval").body
-    if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List):
+    if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List | ast.Dict):
         return expression
     if isinstance(node, ast.List):
         begin, end, parts = "[", "]", [("", one) for one in node.elts]
+    elif isinstance(node, ast.Dict):
+        begin, end = "{", "}"
+        parts = [
+            (f"{ast.unparse(key)}: " if key else "**", one) for key, one in zip(node.keys, node.values, strict=True)
+        ]
     else:
         begin, end, parts = f"{ast.unparse(node.func)}(", ")", [("", one) for one in node.args]
         parts += [(f"{one.arg}=", one.value) for one in node.keywords]
@@ -160,13 +165,19 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+def shortened(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a study's call with the short form of the function's and the sender's address."""
+    names = {name: FunctionId.parse(call[name]).wire for name in ("view", "simulate", "committed") if name in call}
+    return call | names | ({"sender": wire_address(call["sender"])} if "sender" in call else {})
+
+
 def request_as_study(request: SimulationRequest | ViewFunction) -> str:
     """Return the ``[[call]]`` of a study file, or a comment that explains why a study cannot describe the request."""
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import toml_value
 
     try:
-        fields = Call.of(request).model_dump(mode="json", exclude_defaults=True)
+        fields = shortened(Call.of(request).model_dump(mode="json", exclude_defaults=True))
     except InputError as error:
         return f"# {error}"
     return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])

@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import pandas as pd
 import traitlets
@@ -23,23 +23,15 @@ from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
+from toolkit.widgets import _functions as functions
 from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
-from toolkit.widgets._functions import (
-    FunctionBuilder,
-    FunctionDraft,
-    FunctionKind,
-    FunctionState,
-    ValuesDraft,
-    read_call,
-    write_call,
-)
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, Words, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
 from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
-from toolkit.widgets._state import FormState
+from toolkit.widgets._state import Answer, Answered, FormState
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -50,12 +42,9 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-S = TypeVar("S", bound="ReadState")
-
 READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-SAMPLE = "0:-1/50"  # the versions that are read unless others are entered
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
@@ -66,37 +55,25 @@ _AT = {"head": "the head, the latest version", "version": "one version", "plan":
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
     ("at", select("Read at", _AT)),
     ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=SAMPLE)),
+    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=functions.SAMPLE)),
 )
 
 
-class ReadDraft(ValuesDraft, frozen=True):
-    """Entries for a read. ``at`` selects which version field applies; ``head`` uses neither."""
-
-    at: Literal["head", "version", "plan"] = "head"
-    version: str = ""
-    plan: str = SAMPLE
-
-
-class ViewDraft(FunctionDraft, frozen=True):
-    """Entries for a view: a function, and the fields of `ReadDraft`."""
-
-    at: Literal["head", "version", "plan"] = "head"
-    version: str = ""
-    plan: str = SAMPLE
+class ViewDraft(functions.FunctionDraft, frozen=True):
+    """Entries for a view."""
 
     @property
-    def kind(self) -> FunctionKind:
+    def kind(self) -> functions.FunctionKind:
         """The kind of functions that the form accepts."""
         return "view"
 
 
-def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | None:
+def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | None:
     """Return the versions that a draft selects: None for the head, an int for one version, or a version plan.
 
     Parameters
     ----------
-    draft : ReadDraft or ViewDraft
+    draft : ValuesDraft
     found : Findings
         Receives errors and missing entries, including the messages of the plan's parser.
     """
@@ -188,33 +165,23 @@ class Wanted(NamedTuple):
         return self.versions is None or isinstance(self.versions, int)
 
 
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, kw_only=True)
+class Reading(Answer):
     """The result of a read.
 
     Attributes
     ----------
-    wanted : Wanted
     result : object
         A `ViewResult` or `TableItem`; for several versions, a DataFrame.
+    asked : Wanted
     time : datetime or None
         Time of the version that was read; None if it is not known or several versions were read.
     notes : tuple of str
         Notes about clipped versions, and warnings.
     """
 
-    wanted: Wanted
-    result: Any
     time: datetime | None = None
     notes: tuple[str, ...] = ()
-
-
-def read_at(state: S, found: Findings) -> S:
-    """Return the state with the versions that its entries select; invalid ones leave those of before."""
-    mine = Findings()
-    versions = read_versions(state.entries, mine)
-    found.add(mine)
-    return dataclasses.replace(state, versions=versions if mine.good else state.versions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +204,13 @@ class ReadState(FormState):
         """What the entries ask for."""
         return Wanted(self.request, self.versions, self.place)
 
+    def with_versions(self, found: Findings) -> Self:
+        """Return the state with the versions that its entries select; invalid ones leave those of before."""
+        mine = Findings()
+        versions = read_versions(self.entries, mine)
+        found.add(mine)
+        return dataclasses.replace(self, versions=versions) if mine.good else self
+
     def entered(self, name: str, value: Any) -> Any:
         """Return the entries after a trait was set."""
         if name == "versions":
@@ -257,18 +231,12 @@ class ReadBuilder(Builder):
 
     _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
     _in_python: ClassVar[dict[str, str]] = {
-        "No item": "",
-        "Figure": "",
-        "Outcome": "",
-        "Rows": "",
-        "Value": ".value",
-        "Item": ".value",
+        **dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), ""),
+        **dict.fromkeys(("Value", "Item"), ".value"),
     }
 
     versions: Any = traitlets.Any(allow_none=True)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
-
-    _reading: Reading | None = None
 
     # what a builder defines ------------------------------------------------------------------------------
 
@@ -284,13 +252,21 @@ class ReadBuilder(Builder):
         """Return the pages of a single result."""
         raise NotImplementedError
 
-    def _read_words(self, reading: Reading) -> tuple[str, str]:
-        """Return the kind of message and the words that describe the outcome of a read."""
+    def _compared(self, reading: Reading) -> dict[str, Any]:
+        """Return the facts in which a single result is compared with others; empty if it is not compared."""
         raise NotImplementedError
+
+    def _outcome(self, reading: Reading) -> tuple[str, str]:
+        """Return the kind of message and the words that describe the outcome of a read."""
+        return "bad" if len(failures(reading.result)) else "good", frame_words(reading.result)[0]
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that caused an error, or ``node`` if no field did."""
         raise NotImplementedError
+
+    def _amount(self, _wanted: Wanted) -> tuple[Known, str | None]:
+        """Return what is known of assets and names, and the asset whose amount is read, if any."""
+        return Known(names=self._now.names), None
 
     # reading ---------------------------------------------------------------------------------------------
 
@@ -300,7 +276,7 @@ class ReadBuilder(Builder):
             wanted = self._now.wanted if self._check() else None
             if wanted is None or wanted.request is None:
                 return
-            self._await_result()
+            self._note(unfinished=True)
             path = "plan"
             try:
                 node = self._asked
@@ -314,24 +290,15 @@ class ReadBuilder(Builder):
                     else:
                         result = self._read_many(node, wanted, plan.versions)
                     time = _time_of(node, result)
-                notes = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
-                reading = Reading(wanted, result, time, () if plan is None else (*plan.notes, *notes))
             except ToolkitError as error:
-                with self._locked():
-                    self._fail(error, path)
+                self._fail(error, path)
                 return
+            told = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
+            notes = () if plan is None else (*plan.notes, *told)
+            reading = Reading(result=result, asked=wanted, time=time, notes=notes)
             with self._locked():
-                self._reading = reading
-                self._answer(reading.result, wanted)
-                self._after(reading)
-
-    def _after(self, reading: Reading) -> None:
-        """Show a message that describes the result."""
-        if reading.wanted.single:
-            self._say(*self._read_words(reading))
-            return
-        [words, *_] = frame_words(reading.result)
-        self._say("bad" if len(failures(reading.result)) else "good", words)
+                self._apply(Answered(reading, self._compared(reading) if wanted.single else {}))
+                self._say(*self._outcome(reading))
 
     def _fail(self, error: ToolkitError, path: str) -> None:
         """Show a failure at the field that caused it; `path` is the field for errors in the entries."""
@@ -342,14 +309,15 @@ class ReadBuilder(Builder):
             if error.ledger is not None:
                 why = "does not exist yet" if error.error_code == "version_not_found" else "has been pruned"
                 oldest, head = error.ledger.oldest_version, error.ledger.version
-                words = f"this version {why}; the node has versions {oldest} to {head}"
+                words = f"this version {why}; the node has versions {oldest:,} to {head:,}"
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
                 words = error.message or words
-        self._refuse(path, words)
-        if path != "node":
-            self._say("bad", f"Read failed: {words}")
+        with self._locked():
+            self._refuse(path, words)
+            if path != "node":
+                self._say("bad", f"Read failed: {self._now.refused[path]}")
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -361,26 +329,28 @@ class ReadBuilder(Builder):
         """Return the Python statement that reads: `one` of the node, or else `many` of the toolkit."""
         wanted = self._now.wanted
         if not wanted.single:
-            return f"frame = {format_expression(f'toolkit.{many}')}"
+            many = f"toolkit.{many}, versions={wanted.versions!r}, flatten=True, times=True)"
+            return f"frame = {format_expression(many)}"
         reader = "node" if wanted.versions is None else f"node.at({wanted.versions})"
         return f"{name} = {format_expression(f'{reader}.{one}')}"
 
-    def _origin_of(self, result: Any) -> str:
+    def _facts(self) -> list[tuple[str, Any]]:
+        versions = self._now.versions
+        return [*super()._facts(), ("Read at", "the head" if versions is None else versions)]
+
+    def _origin_of(self, reading: Reading) -> str:
+        result = reading.result
         if isinstance(result, pd.DataFrame):
             return origin(self.node, version_words(result["ledger_version"]), None)
-        time = None if self._reading is None else self._reading.time
-        ledger = result.ledger
-        head = " (the head)" if ledger is not None and ledger.version == result.ledger_version else ""
-        return origin(self.node, f"version {result.ledger_version:,}{head}", time)
+        head = " (the head)" if result.ledger is not None and result.ledger.version == result.ledger_version else ""
+        return origin(self.node, f"version {result.ledger_version:,}{head}", reading.time)
 
-    def _result_pages(self, _result: Any, /, **_about: Any) -> list[Page]:
-        reading = self._reading
-        if reading is None:
-            return []
-        if reading.wanted.single:
+    def _result_pages(self, reading: Reading) -> list[Page]:
+        if reading.asked.single:
             return self._one_pages(reading)
-        what = self._subject() or "value"
-        return frame_pages(reading.result, what=what, notes=reading.notes, model=has_model_gas(self.node))
+        known, asset = self._amount(reading.asked)
+        about: dict[str, Any] = {"what": self._subject() or "value", "model": has_model_gas(self.node)}
+        return frame_pages(reading.result, known, asset=asset, notes=reading.notes, **about)
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
@@ -395,34 +365,37 @@ def _time_of(node: Node, result: Any) -> datetime | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewState(FunctionState, ReadState):
+class ViewState(functions.FunctionState, ReadState):
     """The state of a `ViewBuilder`."""
 
     entries: ViewDraft = field(default_factory=ViewDraft)
 
-    def read(self, before: FunctionState, *, typed: bool = False) -> Self:
+    def read(self, before: functions.FunctionState, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""
         found = Findings(names=self.names)
         now = self.with_function(before, found, typed=typed)
-        request = read_call(now.entries, ViewFunction, found, last=self.request, call=now.leading)
-        if not found.good:
-            request = None
-        now = read_at(now, found)
+        request = functions.read_call(now.entries, ViewFunction, found, last=self.request, call=now.leading)
+        request = request if found.good and request is not None else self.request
+        now = now.with_versions(found)
         fields = Group(fields=(*now.function_fields("0x1::coin::supply"), *VERSION_FIELDS))
-        return dataclasses.replace(now, request=request or self.request, findings=found, fields=fields)
+        return dataclasses.replace(now, request=request, findings=found, fields=fields)
 
     def written(self, request: ViewFunction | None) -> Self:
         """Return the state with the entries of a request; the versions are kept."""
-        typed = {} if request is None else write_call(request)
-        draft = replace(self.entries, **(_BLANK_CALL | typed))
-        return dataclasses.replace(self.with_entries(draft), call=None)
+        typed = {} if request is None else functions.write_call(request)
+        kept = {name: getattr(self.entries, name) for name in ("seq", "at", "version", "plan")}
+        return dataclasses.replace(self.with_entries(ViewDraft(**kept, **typed)), call=None)
+
+    @property
+    def has_call(self) -> bool:
+        """Whether the entries have a call whose gas can be studied."""
+        return self.request is not None and self.findings.good
 
 
-_BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
 _ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
 
 
-class ViewBuilder(FunctionBuilder, ReadBuilder):
+class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
     """Run a view function at the node's head, at a ledger version, or over many versions.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
@@ -498,21 +471,19 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
     )
     _empty = ViewState()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
+    _listed: ClassVar[dict[str, str]] = {"Function": "function", "Arguments": "arguments"}
 
     request = Instance(ViewFunction, allow_none=True)
 
     # what is read ----------------------------------------------------------------------------------------
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> ViewResult:
-        result = node.view(wanted.request, ledger_version=version)
-        asset = returned_asset(wanted.request)
-        if asset is not None and asset not in self._now.assets:
-            with suppress(ToolkitError):  # without it, the amount is shown in base units only
-                self._learn(assets={**self._now.assets, asset: node.asset(asset)})
-        return result
+        self._look_up_asset(node, returned_asset(wanted.request))
+        return node.view(wanted.request, ledger_version=version)
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
+        self._look_up_asset(node, returned_asset(wanted.request))
+        return fetch_views(node, wanted.request, versions, flatten=True, times=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that an error concerns."""
@@ -526,32 +497,29 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
         missing_type = error.vm_error_code == _MISSING_DATA and entries.type_arguments
         return "type_arguments.0" if missing_type else "function"
 
-    def _after(self, reading: Reading) -> None:
-        super()._after(reading)
+    def _outcome(self, reading: Reading) -> tuple[str, str]:
         self._remember()
+        if not reading.asked.single:
+            return super()._outcome(reading)
+        result: ViewResult = reading.result
+        gas = "" if result.gas_used is None else f", {plural(result.gas_used, 'gas unit')}"
+        return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
     # what the form is about ------------------------------------------------------------------------------
 
     def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
-        call = f"call = {format_expression(expression)}"
-        versions = self._now.versions
-        many = f"fetch_views(node, call, {versions!r}, flatten=True)"
-        read = self._read_statement("result", "view(call)", many)
+        read = self._read_statement("result", "view(call)", "fetch_views(node, call")
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
         body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
         if (encoded := self._now.encoded(request.arguments)) is not None:
             body["arguments"] = list(encoded)
         return {
-            "Python": f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}",
-            "curl": curl_lines(self.node, "view", body, versions),
+            "Python": f"import toolkit\n\n{connect_line(self.node)}\ncall = {format_expression(expression)}\n{read}",
+            "curl": curl_lines(self.node, "view", body, self._now.versions),
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
-            "Study": request_as_study(request).replace(request.function, str(self._subject())),
+            "Study": request_as_study(request),
         }
-
-    def _facts(self) -> list[tuple[str, Any]]:
-        at = "the head" if self._now.versions is None else self._now.versions
-        return [("Function", self.function), ("Arguments", self.arguments), ("Read at", at)]
 
     def _subject(self) -> str | None:
         """Return the function's name with the short form of its address."""
@@ -559,18 +527,19 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
 
     # display ---------------------------------------------------------------------------------------------
 
-    def _read_words(self, reading: Reading) -> tuple[str, str]:
-        result: ViewResult = reading.result
-        gas = "" if result.gas_used is None else f", {plural(result.gas_used, 'gas unit')}"
-        return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
+    def _amount(self, wanted: Wanted) -> tuple[Known, str | None]:
+        return Known(self._now.assets, self._now.names), returned_asset(wanted.request)
 
     def _one_pages(self, reading: Reading) -> list[Page]:
-        known, asset = Known(self._now.assets, self._now.names), returned_asset(reading.wanted.request)
+        known, asset = self._amount(reading.asked)
         return view_pages(reading.result, known, asset=asset, model=has_model_gas(self.node))
 
-    def _compared(self, result: Any) -> dict[str, Any]:
-        call, reading = self.request, self._reading
-        if call is None or reading is None or not reading.wanted.single:
-            return {}
-        facts = {"Function": self._subject(), "Arguments": brief(call.arguments), "Value": brief(result.values)}
-        return facts | {"Gas used": result.gas_used, "Version": f"{result.ledger_version:,}"}
+    def _compared(self, reading: Reading) -> dict[str, Any]:
+        call, result = reading.asked.request, reading.result
+        return {
+            "Function": FunctionId.parse(call.function).wire,
+            "Arguments": brief(call.arguments),
+            "Value": brief(result.values),
+            "Gas used": result.gas_used,
+            "Version": f"{result.ledger_version:,}",
+        }

@@ -12,18 +12,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from toolkit._present import text as forms_of
 from toolkit._present.tables import json_value
-from toolkit._present.text import (
-    ELLIPSIS,
-    change_place,
-    number,
-    percent,
-    plural,
-    relative_change,
-    short_addresses,
-    signed,
-    visible,
-)
+from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -88,17 +79,14 @@ def simulation_pages(
     before : sequence of Simulation
         What ran on the same fork before.
     """
-    balances, split = simulation.balance_changes, simulation.gas
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
     profile = getattr(simulation, "profile", None)  # of a simulation on a fork
-    # A transaction that was discarded before it ran has no FeeStatement.
-    gas = html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model)
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
         *([Page("Sequence", _sequence_page([*before, simulation], known.names), len(before) + 1)] if before else []),
-        Page("Gas", gas),
+        Page("Gas", _gas_page(simulation.gas, known, model=model)),
         *([] if profile is None else [Page("Gas by function", _profile_page(profile, model=model))]),
-        Page("Balances", _balances_page(balances, known), len(balances)),
+        Page("Balances", _balances_page(simulation.balance_changes, known), len(simulation.balance_changes)),
         Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
         Page("Events", events_page(simulation, known), len(simulation.events)),
         Page("Raw", html.page(html.code(raw, "The node's response as JSON"))),
@@ -132,25 +120,25 @@ def _profile_page(profile: Any, *, model: bool) -> Html:
     return html.page(html.table(columns, rows, "Gas by function"), note, html.model_note() if model else "")
 
 
-def simulation_facts(simulation: Simulation, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts in which simulations are compared, in the order of the rows; `names` are those of accounts."""
-    split, payload = simulation.gas, simulation.request.payload
-    facts: dict[str, Any] = {}
-    if isinstance(payload, EntryFunction):
-        facts = {"Function": short_addresses(payload.function), "Arguments": brief(payload.arguments)}
-    outcome = "success" if simulation.success else "would fail"
-    sender = simulation.request.sender
-    name = f" {names[sender]}" if sender in names else ""
-    facts |= {"Sender": f"{short_addresses(sender)}{name}", "Outcome": outcome, "Gas used": simulation.gas_used}
-    if split is not None:
-        facts |= {
-            "Execution": split.execution_gas_units,
-            "Reads and writes": split.io_gas_units,
-            "Storage fee, octas": split.storage_fee_octas,
-            "Cost, octas": split.net_octas,
-        }
-    counts = {"State changes": len(simulation.changes), "Events": len(simulation.events)}
-    return facts | counts | {"Version": f"{simulation.ledger_version:,}"}
+def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
+    """Return the facts in which simulations are compared, in the order of the rows."""
+    gas, payload, sender = simulation.gas, simulation.request.payload, simulation.request.sender
+    named = f" {known.names[sender]}" if sender in known.names else ""
+    facts = {
+        "Function": short_addresses(payload.function) if isinstance(payload, EntryFunction) else None,
+        "Arguments": brief(payload.arguments) if isinstance(payload, EntryFunction) else None,
+        "Sender": f"{short_addresses(sender)}{named}",
+        "Outcome": "success" if simulation.success else "would fail",
+        "Gas used": simulation.gas_used,
+        "Execution": gas and gas.execution_gas_units,
+        "Reads and writes": gas and gas.io_gas_units,
+        "Storage fee, octas": gas and gas.storage_fee_octas,
+        "Cost, octas": gas and gas.net_octas,
+        "State changes": len(simulation.changes),
+        "Events": len(simulation.events),
+        "Version": f"{simulation.ledger_version:,}",
+    }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def brief(value: Any) -> str:
@@ -177,7 +165,7 @@ def _compared(value: Any, before: Any) -> Html:
     if value == before:
         return shown
     both = isinstance(value, int) and isinstance(before, int)
-    return Html(f"<b>{shown}</b>{f' ({signed(value - before)})' if both else ''}")
+    return Html(f"<b>{shown}</b>{f' ({forms_of.signed(value - before)})' if both else ''}")
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
@@ -209,7 +197,7 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     """Return the page of balance changes, which include the fee."""
-    columns = {"Owner": "", "Asset": "", "Change": "number", "Fee": "number", "Balance after": "number"}
+    columns = {"Owner": "", "Asset": "brief", "Change": "number", "Fee": "number", "Balance after": "number"}
     note = f"The first {MAX_ROWS} of {len(frame):,} balance changes. " if len(frame) > MAX_ROWS else ""
     listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
     return html.page(listed, html.paragraph(f"{note}Each change includes the fee."))
@@ -218,8 +206,10 @@ def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
 _DISCARDED = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
 
 
-def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
+def _gas_page(split: GasBreakdown | None, known: Known, *, model: bool) -> Html:
     """Return the page with the gas by part, as a bar in the page's theme and as a table, and the fee."""
+    if split is None:  # discarded before it ran
+        return html.page(html.paragraph(_DISCARDED))
     price = split.gas_unit_price
     fee = (
         ("Gas unit price", html.number(price, "octas per gas unit")),
@@ -325,13 +315,19 @@ def value_html(value: Any, known: Known) -> Html:
 # reads over versions -------------------------------------------------------------------------------------------------
 
 
-def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> list[Page]:
+def frame_pages(
+    frame: pd.DataFrame, known: Known, *, asset: str | None, what: str, notes: Sequence[str], model: bool
+) -> list[Page]:
     """Return the pages of a frame of one call or item over versions: figure, rows and failures.
 
     Parameters
     ----------
     frame : DataFrame
         A frame from `fetch_views` or `fetch_table_items`.
+    known : Known
+        Assets that were read.
+    asset : str or None
+        The asset whose amount ``value`` is; None if it is something else.
     what : str
         What was read, for the title of the figure.
     notes : sequence of str
@@ -340,17 +336,26 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
         Whether gas comes from the embedded node's model.
     """
     words = frame_words(frame)
+    rows = frame.drop(columns="head_version")  # the same in each row
+    unit = None if asset is None else known.unit(asset)
+    in_coins = "" if unit is None else f"in {unit[0]}"
+    if unit is not None and "value" in frame:
+        coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
+        rows.insert(list(rows.columns).index("value") + 1, in_coins, coins)
+        ends = [one for one in coins if one is not None]
+        words += [f"{in_coins}: {ends[0]} at first, {ends[-1]} at last"] if ends else []
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
-    shown = show(frame, rows=_ROWS)
-    columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
-    rows = html.table(columns, shown.rows, "Rows of the frame")
+    shown = show(rows, rows=_ROWS)
+    numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
+    columns = {name: "number" if name in numbers else "brief" for name in shown.columns}
+    listed = html.table(columns, shown.rows, "Rows of the frame")
     failed = failures(frame)
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
-        Page("Rows", html.page(rows, html.paragraph(shown.note)), len(frame)),
+        Page("Rows", html.page(listed, html.paragraph(shown.note)), len(frame)),
         *([Page("Failed", _failures_page(failed), len(failed))] if len(failed) else []),
     ]
 
@@ -543,9 +548,9 @@ def _step_title(group: StepGroup) -> str:
     words = sentences.change_text(largest, _name)
     if largest.parts and before is not None and after is not None and before != after:  # the parts are in the table
         doubt = ", uncertain" if largest.uncertain else ""
-        words = f"from {before:,} to {plural(after, 'gas unit')} ({relative_change(before, after)}{doubt})"
+        words = f"from {before:,} to {plural(after, 'gas unit')} ({forms_of.relative_change(before, after)}{doubt})"
     return (
-        f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "
+        f"<b>{escape(forms_of.change_place(group.version_before, group.version_after))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
         f"{sentences.change_name(largest, _name)}{more}: {words}"
     )

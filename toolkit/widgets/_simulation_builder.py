@@ -14,27 +14,18 @@ from traitlets import Bool, Instance, Unicode
 
 from toolkit import move, wire
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import plural
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import InputError, ToolkitError, VersionPruned
 from toolkit.move._ids import wire_address
+from toolkit.widgets import _functions as functions
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
 from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, validated
-from toolkit.widgets._functions import (
-    FunctionBuilder,
-    FunctionDraft,
-    FunctionState,
-    ResolvedCall,
-    amount_of,
-    raw_field,
-    read_call,
-    write_call,
-)
 from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
-from toolkit.widgets._state import Pressed
+from toolkit.widgets._state import Answer, Answered, Pressed
 from toolkit.wire import SimulationRequest
 from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import SimulatedPayload, called_by, with_estimates
@@ -43,7 +34,6 @@ from toolkit.wire._signatures import PublicKeyType, parse_account_signature, par
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.fork import Fork
 
@@ -85,7 +75,7 @@ class SignerDraft(Struct, frozen=True):
     key: KeyDraft = KeyDraft()
 
 
-class SimulationDraft(FunctionDraft, frozen=True):
+class SimulationDraft(functions.FunctionDraft, frozen=True):
     """Entries for a simulation."""
 
     sender: str = ""
@@ -109,8 +99,6 @@ class SimulationDraft(FunctionDraft, frozen=True):
     fee_payer_key: KeyDraft = KeyDraft()
     secondary: tuple[SignerDraft, ...] = ()
     committed: str = ""
-    at: Literal["head", "version"] = "head"
-    version: str = ""
 
     @property
     def calls_function(self) -> bool:
@@ -159,9 +147,19 @@ def _gas_fields(draft: SimulationDraft) -> parts.Group:
     return replace(_GAS, fields=(("estimate_max_gas_amount", switch), ("max_gas_amount", most), *_GAS.fields))
 
 
+_TYPES = {kind: kind for kind in get_args(PublicKeyType)}
+
+
 def _key_fields(label: str, when: parts.When = None) -> parts.Group:
-    """Return the fields of a signature. Their common part is sent to the browser only once."""
-    return parts.group(("shape", parts.select(label, _SHAPE_LABELS)), ("", parts.Use(use="key")), when=when)
+    """Return the fields of a signature."""
+    hint = "hex; a public key, never a private one"
+    return parts.group(
+        ("shape", parts.select(label, _SHAPE_LABELS)),
+        ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
+        ("key", parts.mono("Public key", hint, ("shape", ("ed25519", "single_key")))),
+        ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
+        when=when,
+    )
 
 
 _KEYS = ("signature", ("keys",))
@@ -180,12 +178,6 @@ _SIGNERS = parts.group(
     ("signature_json", parts.mono("Signature", when=("signature", ("json",)), rows=5)),
     label="Signers and fee payer",
     fold=True,
-)
-_TYPES = {kind: kind for kind in get_args(PublicKeyType)}
-_SHAPES = parts.group(
-    ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
-    ("key", parts.mono("Public key", "hex; a public key, never a private one", ("shape", ("ed25519", "single_key")))),
-    ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------
@@ -251,10 +243,10 @@ def _write_payload(payload: SimulatedPayload) -> dict[str, Any]:
             kind, address = f"multisig_{typed['payload']}", wire_address(payload.multisig_address)
             return typed | {"payload": kind, "multisig_address": address}
         case wire.Script():
-            return write_call(payload) | {"payload": "script", "bytecode": payload.bytecode}
+            return functions.write_call(payload) | {"payload": "script", "bytecode": payload.bytecode}
         case wire.Batch():
             raise InputError("a form shows one call, not a batch; pass the batch to node.simulate")
-    return write_call(payload) | {"payload": "entry"}
+    return functions.write_call(payload) | {"payload": "entry"}
 
 
 def _write_key(key: wire.AccountSignature | None) -> KeyDraft:
@@ -276,7 +268,7 @@ def _write_key(key: wire.AccountSignature | None) -> KeyDraft:
 
 
 def read_request(
-    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
+    draft: SimulationDraft, last: SimulationRequest | None, call: functions.ResolvedCall | None, found: Findings
 ) -> SimulationRequest | None:
     """Return the request that a draft describes.
 
@@ -337,14 +329,14 @@ def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
 
 def _read_payload(
-    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
+    draft: SimulationDraft, last: SimulationRequest | None, call: functions.ResolvedCall | None, found: Findings
 ) -> SimulatedPayload | None:
     old = None if last is None else called_by(last.payload)
     inner: wire.EntryFunction | wire.Script | None = None
     if draft.payload in _ENTRIES:
-        inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
+        inner = functions.read_call(draft, wire.EntryFunction, found, last=old, call=call)
     elif draft.payload in _SCRIPTS:
-        inner = read_call(draft, wire.Script, found, last=old)
+        inner = functions.read_call(draft, wire.Script, found, last=old)
         if inner is not None and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
             inner = inner.replace(abi=old.abi)
     if draft.payload not in _MULTISIGS:
@@ -447,33 +439,33 @@ class Failure(Struct, frozen=True):
 
 
 def failure_of(
-    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, on: Node | Fork
+    simulation: Simulation, draft: SimulationDraft, call: functions.ResolvedCall | None, known: Known, on: Node | Fork
 ) -> Failure | None:
-    """Return why a simulation would fail, or None. If the payer cannot pay, its balance is read."""
+    """Return why a simulation would fail, or None. If an account cannot pay, its balance is read."""
     if simulation.success:
         return None
     status = simulation.vm_status
-    sentence, aborted = abort_parts(simulation.transaction.abort)
     if any(words in status for words in _CANNOT_PAY):
-        payer = "fee_payer" if simulation.request.fee_payer else "sender"
-        path = _first_shown(("max_gas_amount", payer), draft)
-        return _cannot_pay(simulation, draft, known, on, path)
-    cause = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
-    path = _first_shown(cause, draft)
-    if sentence:
-        words = sentence[:1].upper() + sentence[1:]
-        detail = aborted[:1].upper() + aborted[1:]
-        if (short := _short_amount(simulation)) is not None:
-            place, units, asset = short
-            sender = simulation.request.sender
-            _, has = _balance(sender, asset, known, on)
-            name = known.names.get(sender) or short_addresses(sender)
-            words = f"{words}: {name} has {has}, and the amount is {known.words(units, asset)}"
-            return Failure(words, detail, f"arguments.{place}")
-        only = "arguments.0" if call is not None and len(call.layouts) == 1 else path
-        return Failure(words, detail, only)
-    words = failure_reason(simulation.request, simulation.transaction) or status
-    return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
+        return _cannot_pay(simulation, draft, known, on)
+    sentence, aborted = abort_parts(simulation.transaction.abort)
+    causes = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
+    path = _first_shown(causes, draft)
+    if not sentence:
+        words = failure_reason(simulation.request, simulation.transaction) or status
+        return Failure(_capitalized(words), "" if words == status else f"Status: {status}", path)
+    words, detail = _capitalized(sentence), _capitalized(aborted)
+    if (short := _short_amount(simulation)) is not None:
+        place, units, asset = short
+        sender = simulation.request.sender
+        _, has = _balance(sender, asset, known, on)
+        words = f"{words}: {known.name(sender)} has {has}, and the amount is {known.words(units, asset)}"
+        return Failure(words, detail, f"arguments.{place}")
+    alone = call is not None and len(call.layouts) == 1  # a single argument decides what the contract refuses
+    return Failure(words, detail, "arguments.0" if alone else path)
+
+
+def _capitalized(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _first_shown(paths: Iterable[str], draft: SimulationDraft) -> str:
@@ -489,38 +481,40 @@ def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
     if abort is None or (abort.module, abort.code) not in _BALANCE_TOO_LOW or not isinstance(call, wire.EntryFunction):
         return None
     types = [str(move.parse_type_tag(name)) for name in call.type_arguments]
-    amount = amount_of(call.function, types, call.arguments)
+    amount = functions.amount_of(call.function, types, call.arguments)
     return None if amount is None else (amount[0], int(call.arguments[amount[0]]), amount[1])
 
 
 def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int | None, str]:
     """Return an account's balance, or None if it cannot be read, and the balance in words."""
-    balance = None
+    view, arguments, kind = "0x1::coin::balance", [owner], asset
+    if "::" not in asset:
+        view, arguments, kind = "0x1::primary_fungible_store::balance", [owner, asset], "0x1::fungible_asset::Metadata"
     with suppress(ToolkitError):
-        if "::" in asset:
-            balance = on.view("0x1::coin::balance", [owner], type_arguments=[asset]).value
-        else:
-            types = ["0x1::fungible_asset::Metadata"]
-            store = "0x1::primary_fungible_store::balance"
-            balance = on.view(store, [owner, asset], type_arguments=types).value
-    return balance, "less" if balance is None else known.words(balance, asset)
+        balance = on.view(view, arguments, type_arguments=[kind]).value
+        return balance, known.words(balance, asset)
+    return None, "less"
 
 
-def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork, path: str) -> Failure:
+def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork) -> Failure:
     """Return a failure with the payer's balance, the amount needed, and remedies for the shortfall."""
     request, transaction = simulation.request, simulation.transaction
-    payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
+    payer = request.fee_payer or request.sender
     balance, has = _balance(payer, APT, known, on)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
-    words = f"{known.names.get(payer) or short_addresses(payer)} needs up to {needs} but has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
         affordable = balance // price
         remedies.append(Remedy("limit_gas", f"Lower the maximum to {plural(affordable, 'gas unit')}", affordable))
     if not draft.has_fee_payer:
         remedies.append(Remedy("add_payer", "Let another account pay"))
-    return Failure(words, f"Status: {simulation.vm_status}", path, tuple(remedies))
+    return Failure(
+        f"{known.name(payer)} needs up to {needs} but has {has}",
+        f"Status: {simulation.vm_status}",
+        _first_shown(("max_gas_amount", "fee_payer" if request.fee_payer else "sender"), draft),
+        tuple(remedies),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -533,7 +527,31 @@ class WantedSimulation:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulationState(FunctionState):
+class Simulated(Answer):
+    """A simulation, and what is needed to show it.
+
+    Attributes
+    ----------
+    result : Simulation
+    asked : WantedSimulation
+    known : Known
+        Assets, names and layouts of what it writes.
+    failure : Failure or None
+        Why it would fail.
+    before : sequence of Simulation
+        What ran on the fork before it.
+    diff : DataFrame or None
+        The state before its changes, once it has been read.
+    """
+
+    known: Known
+    failure: Failure | None = None
+    before: Sequence[Simulation] = ()
+    diff: Any = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SimulationState(functions.FunctionState):
     """The state of a `SimulationBuilder`.
 
     Attributes
@@ -551,7 +569,7 @@ class SimulationState(FunctionState):
     version: int | None = None
     earlier: tuple[SimulationRequest, ...] = ()
 
-    def read(self, before: FunctionState, *, typed: bool = False) -> Self:
+    def read(self, before: functions.FunctionState, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""
         found = Findings(names=self.names)
         now = self.with_function(before, found, typed=typed)
@@ -575,6 +593,13 @@ class SimulationState(FunctionState):
         return self.entries.estimates_max_gas if name == "estimate_max_gas_amount" else super().trait(name)
 
     @property
+    def has_call(self) -> bool:
+        """Whether the entries have a call whose gas can be studied."""
+        with suppress(InputError):
+            return self.entries.calls_function and bool(move.FunctionId.parse(self.entries.function.strip()))
+        return False
+
+    @property
     def wanted(self) -> WantedSimulation:
         """What the entries ask for."""
         return WantedSimulation(self.request, self.version, self.earlier if self.version is not None else ())
@@ -590,7 +615,7 @@ class SimulationState(FunctionState):
             ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS), names=True)),
             ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
             *self.function_fields("0x1::aptos_account::transfer", ("payload", _ENTRIES), known),
-            *([] if self.call is None else [("raw", raw_field(scripts))]),
+            *([] if self.call is None else [("raw", functions.raw_field(scripts))]),
             *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
             ("at", parts.select("Simulate on", _AT)),
             ("version", parts.mono("Version", _AT_HINT, _ON_FORK, placeholder="4000")),
@@ -603,7 +628,7 @@ class SimulationState(FunctionState):
             replace(part, filled=bool(given & dict(part.fields).keys()))
             for part in (_gas_fields(self.entries), further)
         ]
-        return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+        return parts.group(*(("", part) for part in (call, *folds)))
 
     def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
         """Return the buttons of the calls that run before this one."""
@@ -630,7 +655,7 @@ _AT_HINT = "a version or a date; -1 is the head. The ledger's own code runs on i
 _MAX_VERSION = 20  # digits of the largest ledger version
 
 
-class SimulationBuilder(FunctionBuilder):
+class SimulationBuilder(functions.FunctionBuilder):
     """Build, check and simulate a transaction: an entry function, a script, or a multisig payload.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
@@ -712,6 +737,7 @@ class SimulationBuilder(FunctionBuilder):
     _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
+    _listed: ClassVar[dict[str, str]] = {"Sender": "sender", "Function": "function", "Arguments": "arguments"}
     _in_python: ClassVar[dict[str, str]] = {
         "Outcome": ".transactions",
         "Balances": ".balance_changes",
@@ -725,14 +751,6 @@ class SimulationBuilder(FunctionBuilder):
     request = Instance(SimulationRequest, allow_none=True)
     simulation = Instance(Simulation, allow_none=True, read_only=True)
 
-    def __init__(
-        self, node: Node, function: str | ContractFunction | None = None, *, request: SimulationRequest | None = None
-    ) -> None:
-        self._known_values = Known()
-        self._failure: Failure | None = None
-        self._before: Sequence[Simulation] = ()  # what ran on the fork before the simulation
-        super().__init__(node, function, request=request)
-
     # actions -------------------------------------------------------------------------------------------
 
     def simulate(self) -> None:
@@ -741,7 +759,7 @@ class SimulationBuilder(FunctionBuilder):
             wanted = self._now.wanted if self._check() else None
             if wanted is None or wanted.request is None:
                 return
-            self._await_result()
+            self._note(unfinished=True)
             try:
                 fork = None if wanted.version is None else self._asked.fork(wanted.version)
                 before = [] if fork is None else [fork.execute(one) for one in wanted.earlier]
@@ -762,30 +780,24 @@ class SimulationBuilder(FunctionBuilder):
         more: str = "",
         before: Sequence[Simulation] = (),
     ) -> None:
-        """Read what is needed to show a simulation, and show it.
-
-        Parameters
-        ----------
-        found : Simulation
-        wanted : WantedSimulation
-        on : Node or Fork
-            What it ran on.
-        more : str, default ""
-            Appended to the message.
-        before : sequence of Simulation
-            What ran on the fork before it.
-        """
+        """Read what is needed to show a simulation that ran on `on`, and show it; `more` is added to the message."""
         known = read_known(self._asked, found, self._now.names, self._together)
         failure = failure_of(found, self._now.entries, self._now.call, known, on)
+        from toolkit.widgets._results import simulation_facts  # here: a form opens sooner without pandas
+
+        facts = simulation_facts(found, known)
+        if wanted.version is None:  # the connections of a job may be closed at any time
+            found = dataclasses.replace(found, _node=self.node)
         with self._locked():
-            self._known_values, self._failure, self._before = known, failure, before
-            kept = found if wanted.version is not None else dataclasses.replace(found, _node=self.node)
-            self._answer(kept, wanted)
-            if failure is not None and failure.path:
-                self._refuse(failure.path, f"{failure.words}.")
-            words = f"Would fail: {failure.words}" if failure else f"Success: {plural(found.gas_used, 'gas unit')}"
-            at = "" if failure else f" at version {found.ledger_version:,}"
-            self._say("bad" if failure else "good", f"{words}{at}. {more}".rstrip(". ") + "." * bool(more or failure))
+            answer = Simulated(result=found, asked=wanted, known=known, failure=failure, before=before)
+            self._apply(Answered(answer, facts))
+            if failure is None:
+                words = f"Success: {plural(found.gas_used, 'gas unit')} at version {found.ledger_version:,}"
+                self._say("good", f"{words}. {more}." if more else words)
+            else:
+                if failure.path:
+                    self._refuse(failure.path, f"{failure.words}.")
+                self._say("bad", f"Would fail: {failure.words}.{more and f' {more}.'}")
             self._remember()
 
     def _checked_words(self) -> str:
@@ -829,36 +841,27 @@ class SimulationBuilder(FunctionBuilder):
     # what the form is about ------------------------------------------------------------------------------
 
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
-        call = called_by(request.payload)
-        now, arguments = self._now, None
-        resolved = "" if now.call is None else now.call.function.name
-        if isinstance(call, wire.EntryFunction) and call.function == resolved:
+        call, now = called_by(request.payload), self._now
+        arguments = None
+        if isinstance(call, wire.EntryFunction) and now.call is not None and call.function == now.call.function.name:
             arguments = now.encoded(call.arguments)
         return programs(request, self.node, arguments, version=now.version, earlier=now.wanted.earlier)
 
-    def _result_pages(self, result: Simulation, /, **about: Any) -> list[parts.Page]:
+    def _result_pages(self, answer: Simulated) -> list[parts.Page]:
         from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas
 
-        failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
-        about |= {"model": has_model_gas(self.node), "before": self._before}
-        return simulation_pages(result, self._known_values, failure=failure, links=links, **about)
+        failure = "" if answer.failure is None else answer.failure.to_html()
+        about: dict[str, Any] = {"model": has_model_gas(self.node), "links": self._holder is not None}
+        before, diff = answer.before, answer.diff
+        return simulation_pages(answer.result, answer.known, failure=failure, before=before, diff=diff, **about)
 
-    def _compared(self, result: Simulation) -> dict[str, Any]:
-        from toolkit.widgets._results import simulation_facts
-
-        return simulation_facts(result, self._known_values.names)
-
-    def _origin_of(self, result: Simulation) -> str:
+    def _origin_of(self, answer: Simulated) -> str:
+        result = answer.result
         time = None if result.ledger is None else result.ledger.timestamp
         return origin(self.node, f"version {result.ledger_version:,}", time)
 
-    def _facts(self) -> list[tuple[str, Any]]:
-        return [("Sender", self.sender), ("Function", self.function), ("Arguments", self.arguments)]
-
     def _subject(self) -> str | None:
-        payload = None if self.request is None else self.request.payload
-        if isinstance(payload, wire.Multisig):
-            payload = payload.transaction_payload or payload
+        payload = None if self.request is None else called_by(self.request.payload)
         if isinstance(payload, wire.EntryFunction):
             return payload.function
         return None if payload is None else f"a {type(payload).__name__} payload"
@@ -866,14 +869,40 @@ class SimulationBuilder(FunctionBuilder):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_load(self, _message: parts.Message) -> None:
-        self._actions.start("load", partial(self._load, self._now.entries.committed))
+        self._background.start("load", partial(self._load, self._now.entries.committed))
+
+    def _load(self, typed: str) -> None:
+        text = typed.strip().replace(",", "").replace("_", "")
+        with self._busy_while("Loading"):
+            try:
+                self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
+            except ToolkitError as error:
+                self._refuse("committed", str(error))
+                self._say("error", str(error))
 
     def _do_page(self, _message: parts.Message) -> None:
-        self._actions.start("page", self._complete_changes, again=True)
+        self._background.start("page", self._complete_changes, looks_up=True)
+
+    def _complete_changes(self) -> None:
+        """Read the state before the changes, and show it."""
+        answer = self._now.answer
+        if answer is None or answer.diff is not None:
+            return
+        with self._busy_while(""):
+            try:
+                asked = dataclasses.replace(answer.result, _node=self._node_of(answer.result))
+                diff = asked.diff()
+                known = with_layouts(answer.known, self._node_of(asked), asked, self._together)
+            except ToolkitError as error:
+                self._say("error", f"The earlier state could not be read: {error}")
+                return
+            with self._locked():
+                if answer is self._now.answer:
+                    self._note(answer=dataclasses.replace(answer, known=known, diff=diff))
 
     def _do_item(self, message: parts.Message) -> None:
         """Open a table item that the simulation writes in the workbench's Table item tab."""
-        self._actions.start("item", lambda: self._open_item(message.number))
+        self._background.start("item", partial(self._open_item, message.number), looks_up=True)
 
     def _open_item(self, place: int) -> None:
         simulation = self.simulation
@@ -889,9 +918,19 @@ class SimulationBuilder(FunctionBuilder):
             return
         self._holder.open_item(row["handle"], wire.TableItemRequest(key, key_type=key_type, value_type=value_type))
 
+    def _node_of(self, simulation: Simulation) -> Node:
+        """Return the node that has the state of a simulation: that of its fork, or the form's for this thread."""
+        own = simulation._node  # noqa: SLF001 - set by the form, or by the fork
+        return self._asked if own is self.node else own  # type: ignore[return-value]
+
     def _do_limit_gas(self, message: parts.Message) -> None:
         """Lower the maximum gas amount to what the payer can pay."""
         self._edit(estimate_max_gas_amount=False, max_gas_amount=str(message.number))
+
+    def _do_add_payer(self, _message: parts.Message) -> None:
+        """Show the fields of a fee payer, which is missing: the section with its field opens."""
+        self._edit(has_fee_payer=True)
+        self._apply(Pressed())
 
     def _do_keep_call(self, _message: parts.Message) -> None:
         """Add the call to those that run before the next one."""
@@ -905,44 +944,6 @@ class SimulationBuilder(FunctionBuilder):
         with self._locked():
             earlier = self._now.earlier
             self._learn(earlier=(*earlier[: message.number], *earlier[message.number + 1 :]))
-
-    def _do_add_payer(self, _message: parts.Message) -> None:
-        """Show the fields of a fee payer, which is missing: the section with its field opens."""
-        self._edit(has_fee_payer=True)
-        self._apply(Pressed())
-
-    def _load(self, typed: str) -> None:
-        text = typed.strip().replace(",", "").replace("_", "")
-        with self._busy_while("Loading"):
-            try:
-                self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
-            except ToolkitError as error:
-                self._refuse("committed", str(error))
-                self._say("error", str(error))
-
-    def _node_of(self, simulation: Simulation) -> Node:
-        """Return the node that has the state of a simulation: that of its fork, or the form's for this thread."""
-        own = simulation._node  # noqa: SLF001 - set by the form, or by the fork
-        return self._asked if own is self.node else own  # type: ignore[return-value]
-
-    def _complete_changes(self) -> None:
-        """Read the state before the changes, and show it."""
-        simulation = self.simulation
-        if simulation is None:
-            return
-        with self._busy_while(""):
-            try:
-                node = self._node_of(simulation)
-                asked = dataclasses.replace(simulation, _node=node)
-                diff = asked.diff()
-                known = with_layouts(self._known_values, node, asked, self._together)
-            except ToolkitError as error:
-                self._say("error", f"The earlier state could not be read: {error}")
-                return
-            with self._locked():
-                if simulation is self.simulation:
-                    self._known_values = known
-                    self._show_result(diff=diff)
 
 
 def _has_keys(signature: wire.TransactionSignature | None) -> bool:

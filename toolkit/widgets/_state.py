@@ -7,6 +7,7 @@ trait, is made from the state.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeVar
@@ -16,14 +17,32 @@ from msgspec import structs
 
 from toolkit._present.text import cleaned
 from toolkit.errors import InputError
+from toolkit.move import parse_address
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._messages import FieldMessages, Group, Status
+from toolkit.widgets._messages import FieldMessages, Group, Hits, Progress, Status
 
 _MAX_RECENT = 5  # results that are compared: more columns are hard to read
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{1,64}\b(?!::)")  # not the account of a module or type
 UNFILLED = "Complete the form to get the code."
 OUTDATED = "This code is out of date: the form is not a valid request."
 
 State = TypeVar("State", bound="FormState")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A result, and what is needed to show it.
+
+    Attributes
+    ----------
+    result : object
+        What the form's trait holds.
+    asked : object
+        What it is the result of: the ``wanted`` of the state when it was requested.
+    """
+
+    result: Any
+    asked: Any
 
 
 # events --------------------------------------------------------------------------------------------------------------
@@ -56,7 +75,13 @@ class Restored(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The node answered a look-up: attributes of the state have new values."""
+    """Attributes of the state have new values, from which fields and findings follow: a look-up was answered."""
+
+    facts: Mapping[str, Any]
+
+
+class Noted(NamedTuple):
+    """Attributes of the state have new values, from which nothing else follows."""
 
     facts: Mapping[str, Any]
 
@@ -72,15 +97,10 @@ class Refused(NamedTuple):
     words: str
 
 
-class Sent(NamedTuple):
-    """A request was sent whose result replaces the current one."""
-
-
 class Answered(NamedTuple):
-    """A result arrived. ``asked`` is what it is the result of; ``facts`` are compared with those of other results."""
+    """A result arrived; ``facts`` are compared with those of other results."""
 
-    result: Any
-    asked: Any = None
+    answer: Answer | None
     facts: Mapping[str, Any] = {}
 
 
@@ -91,12 +111,6 @@ class Said(NamedTuple):
     words: str
 
 
-class Worked(NamedTuple):
-    """A job began, or the last one ended."""
-
-    busy: bool
-
-
 class Moved(NamedTuple):
     """The form has another node, whose accounts have these names."""
 
@@ -104,7 +118,7 @@ class Moved(NamedTuple):
     names: Mapping[str, str]
 
 
-Event = Edited | Entered | Filled | Restored | Learned | Pressed | Refused | Sent | Answered | Said | Worked | Moved
+Event = Edited | Entered | Filled | Restored | Learned | Noted | Pressed | Refused | Answered | Said | Moved
 
 
 # the state -----------------------------------------------------------------------------------------------------------
@@ -138,8 +152,12 @@ class FormState:
         The message beside the buttons.
     busy : bool
         Whether a job is in progress.
-    result, asked : object
-        The last result, and what it is the result of.
+    progress : Progress
+        How far the job is.
+    hits : Hits
+        What the last search found.
+    answer : Answer or None
+        The last result.
     unfinished : bool
         Whether a later run gave no result.
     serial : int
@@ -159,8 +177,9 @@ class FormState:
     refused: Mapping[str, str] = field(default_factory=dict)
     status: Status = field(default_factory=Status)
     busy: bool = False
-    result: Any = None
-    asked: Any = None
+    progress: Progress = field(default_factory=Progress)
+    hits: Hits = field(default_factory=Hits)
+    answer: Any = None
     unfinished: bool = False
     serial: int = 0
     recent: tuple[tuple[Any, Mapping[str, Any]], ...] = ()
@@ -195,6 +214,11 @@ class FormState:
     def wanted(self) -> Any:
         """What the entries ask for; a result of anything else is out of date."""
         return self.request
+
+    @property
+    def has_call(self) -> bool:
+        """Whether the entries have a call whose gas can be studied."""
+        return False
 
     def forgotten(self) -> Self:
         """Return the state without what was read from the node."""
@@ -234,6 +258,21 @@ class FormState:
         """Return the state with a message beside the buttons; `kind` is hint, good, bad or error."""
         return dataclasses.replace(self, status=Status(kind, cleaned(words)))
 
+    def named(self, words: str) -> str:
+        """Return a message in which each account that has a name is followed by it."""
+
+        def name_of(match: re.Match[str]) -> str:
+            name = self.names.get(parse_address(match[0]))
+            known = name is None or words[match.end() :].startswith(f" {name}")
+            return match[0] if known else f"{match[0]} ({name})"
+
+        return _ADDRESS.sub(name_of, words)
+
+    @property
+    def result(self) -> Any:
+        """The last result."""
+        return None if self.answer is None else self.answer.result
+
     @property
     def errors(self) -> dict[str, str]:
         """All error messages by path, including those for missing entries once they are errors."""
@@ -257,9 +296,9 @@ class FormState:
     @property
     def stale(self) -> str:
         """Why the result is not that of the entries; empty if it is."""
-        if self.result is None:
+        if self.answer is None:
             return ""
-        if not self.findings.good or self.asked != self.wanted:
+        if not self.findings.good or self.answer.asked != self.wanted:
             return "From before your last change"
         return "From an earlier run" if self.unfinished else ""
 
@@ -291,22 +330,20 @@ def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case
             # The entries were taken for a request before the code was known, and are not one.
             premature = state.findings.good and not made.findings.good and not made.findings.errors
             return dataclasses.replace(made, request=None) if premature else made
+        case Noted(facts):
+            return dataclasses.replace(state, **facts)
         case Pressed():
             made = dataclasses.replace(state, strict=True, refused={}).read(state)
             return made.saying("error", made.count_words) if made.errors else made
         case Refused(path, words):
-            made = dataclasses.replace(state, refused={**state.refused, path: words})
-            return made.saying("error", words) if path == "node" else made
-        case Sent():
-            return dataclasses.replace(state, unfinished=True)
-        case Answered(result, asked, facts):
+            made = dataclasses.replace(state, refused={**state.refused, path: state.named(words)})
+            return made.saying("error", made.refused[path] if path == "node" else made.count_words)
+        case Answered(answer, facts):
             recent = (*state.recent, (state.entries, facts))[-_MAX_RECENT:] if facts else state.recent
             made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
-            return dataclasses.replace(made, result=result, asked=asked, unfinished=False, strict=False)
+            return dataclasses.replace(made, answer=answer, unfinished=False, strict=False)
         case Said(kind, words):
             return state.saying(kind, words)
-        case Worked(busy):
-            return dataclasses.replace(state, busy=busy)
         case Moved(node, names):
             made = dataclasses.replace(state, node=node, names=names, looked={}, refused={}, recent=(), status=Status())
             return step(made.forgotten().read(state), Answered(None))

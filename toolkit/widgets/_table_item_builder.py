@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import pandas as pd
 from msgspec.structs import replace
@@ -27,29 +27,19 @@ from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
 from toolkit.move._values import DeclaredTable, encode_argument
+from toolkit.widgets import _fields as fields
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known
-from toolkit.widgets._fields import Findings, blank, read_leaf, validated
-from toolkit.widgets._fields import field as key_field
-from toolkit.widgets._functions import in_step
+from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._functions import ValuesDraft, in_step, read_type
 from toolkit.widgets._programs import connect_line, curl_lines
-from toolkit.widgets._readings import (
-    READ_ACTIONS,
-    VERSION_FIELDS,
-    ReadBuilder,
-    ReadDraft,
-    Reading,
-    ReadState,
-    Wanted,
-    parse_plan,
-    read_at,
-)
+from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadBuilder, Reading, ReadState, Wanted, parse_plan
 from toolkit.widgets._results import brief, item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from toolkit.client._calls import TableItem
     from toolkit.client._node import Node
@@ -61,7 +51,7 @@ _MAX_KEY = 60  # characters, so that a button fits in a narrow form
 _TYPES = ("key_type", "value_type")
 
 
-class TableItemDraft(ReadDraft, frozen=True):
+class TableItemDraft(ValuesDraft, frozen=True):
     """Entries for a table item; ``arguments`` holds the draft of the key's field, and ``raw`` the key as JSON."""
 
     owner: str = ""
@@ -118,17 +108,19 @@ class TableItemState(ReadState):
         looked = {} if typed and (given.owner, given.table) != (was.owner, was.table) else self.looked
         now = self.with_table(was, found)
         draft = now.entries
-        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
-        wanted = "a Move type, such as address"
-        types: dict[str, Any] = {name: _read(move.parse_type_tag, draft, name, wanted, found) for name in _TYPES}
+        handle = None
+        if not draft.handle.strip():
+            found.missing["handle"] = "enter the table handle, 0x and 64 hex digits"
+        else:
+            handle = validated(partial(parse_table_handle, draft.handle.strip()), found, "handle")
+        types: dict[str, Any] = {name: read_type(getattr(draft, name), name, found) for name in _TYPES}
         now, key = now.with_key(types["key_type"], found)
-        request = None
         if found.good and handle is not None:
             make = partial(TableItemRequest, key, **types)
             request = validated(make, found, "raw", {name: name for name in _TYPES})
-        if request is not None and handle is not None:
-            now = dataclasses.replace(now, request=request, place=handle)
-        now = read_at(now, found)
+            if request is not None:
+                now = dataclasses.replace(now, request=request, place=handle)
+        now = now.with_versions(found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
         keys = self.found_keys if same else None
         now = dataclasses.replace(now, findings=found, looked=looked, found_keys=keys)
@@ -167,7 +159,7 @@ class TableItemState(ReadState):
         draft = self.entries
         owner = found.address(draft.owner)
         if draft.owner.strip():
-            read_leaf(move.Address(), draft.owner, "owner", found)
+            fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
         if owner in self.tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
@@ -198,7 +190,7 @@ class TableItemState(ReadState):
             draft = replace(draft, raw="")  # a key of the previous table
         before = self.key_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
-            draft = replace(draft, arguments=(blank(layout),), lead="fields")  # its field shows what it accepts
+            draft = replace(draft, arguments=(fields.blank(layout),), lead="fields")  # its field shows what it accepts
         draft = in_step(
             draft,
             None if layout is None else [layout],
@@ -238,7 +230,7 @@ class TableItemState(ReadState):
         key: list[tuple[str, parts.Part]] = [("raw", raw)]
         if self.key_layout is not None:
             twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
-            key = [("arguments", parts.group((0, key_field(self.key_layout, "Key")))), ("", twin)]
+            key = [("arguments", parts.group((0, fields.field(self.key_layout, "Key")))), ("", twin)]
         return parts.group(
             ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
             *([("table", parts.select("Table", names))] if tables else []),
@@ -346,6 +338,13 @@ class TableItemBuilder(ReadBuilder):
     )
     _empty = TableItemState()
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions")
+    _listed: ClassVar[dict[str, str]] = {
+        "Account": "owner",
+        "Table handle": "handle",
+        "Key type": "key_type",
+        "Value type": "value_type",
+        "Key": "key",
+    }
 
     owner = Unicode()
     handle = Unicode()
@@ -382,8 +381,8 @@ class TableItemBuilder(ReadBuilder):
             return self._read_many(node, wanted, [head.version if version is None else version])
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        options: dict[str, Any] = {"versions": versions, "flatten": True, "progress": False}
-        return fetch_table_items(node, wanted.place, [wanted.request.key], **_types_of(wanted.request), **options)
+        options: dict[str, Any] = {"flatten": True, "times": True, "progress": False, **_types_of(wanted.request)}
+        return fetch_table_items(node, wanted.place, [wanted.request.key], versions, **options)
 
     def _cause_of(self, error: ToolkitError) -> str:
         # A node answers with an internal error if the stored value does not have the type.
@@ -407,7 +406,6 @@ class TableItemBuilder(ReadBuilder):
             for path in at_fault:
                 self._refuse(path, wrong[path])
             if at_fault:
-                self._say("error", self._now.count_words)
                 return
             handle, kind, path = now.entries.handle.strip(), now.entries.key_type.strip(), "key_range"
             try:
@@ -420,9 +418,9 @@ class TableItemBuilder(ReadBuilder):
                 self._refuse(path if isinstance(error, InputError | SchemaError) else "node", str(error))
                 return
             ordered = keys.sort_values("last_version", ascending=False, kind="stable")
+            found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
+            more = "choose one below" if len(keys) else "try older versions"
             with self._locked():
-                found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
-                more = "choose one below" if len(keys) else "try older versions"
                 if self._learn(found_keys=ordered, keys_of=(handle, kind)).found_keys is not None:  # the same table
                     self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
 
@@ -463,8 +461,7 @@ class TableItemBuilder(ReadBuilder):
         options = ", ".join(f"{name}={kind!r}" for name, kind in types.items())
         now = self._now
         one = f"table_item({now.place!r}, {request.key!r}, {options})"
-        more = f"versions={now.versions!r}, flatten=True"
-        many = f"fetch_table_items(node, {now.place!r}, [{request.key!r}], {options}, {more})"
+        many = f"fetch_table_items(node, {now.place!r}, [{request.key!r}], {options}"
         line = self._read_statement("item", one, many)
         key = _encoded(now.layout(request.key_type), request.key)
         body = types | {"key": wire_argument(request.key) if key is None else key}
@@ -474,37 +471,32 @@ class TableItemBuilder(ReadBuilder):
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
         }
 
-    def _facts(self) -> list[tuple[str, Any]]:
-        at = "the head" if self._now.versions is None else self._now.versions
-        types = [("Key type", self.key_type), ("Value type", self.value_type)]
-        return [("Account", self.owner), ("Table handle", self.handle), *types, ("Key", self.key), ("Read at", at)]
-
     def _subject(self) -> str | None:
         if self.request is None:
             return None
         return f"item {visible(_key_text(self.request.key), 40)} of table {short_addresses(self._now.place)}"
 
     def _checked_words(self) -> str:
-        return (
-            "The key fits its type." if self._now.key_layout is not None else "The key was not checked: type unknown."
-        )
+        known = self._now.key_layout is not None
+        return "The key fits its type." if known else "The key was not checked: type unknown."
 
-    def _after(self, reading: Reading) -> None:
-        super()._after(reading)
-        if not reading.wanted.single and reading.result["presence"].isin(["missing", "deleted"]).all():
-            self._say("hint", f"No item with this key at any of {plural(len(reading.result), 'version')}")
-
-    def _read_words(self, reading: Reading) -> tuple[str, str]:
-        if isinstance(reading.result, pd.DataFrame):
-            return "hint", f"No item with this key at version {reading.result['ledger_version'].iloc[0]:,}"
-        return "good", f"Found at version {reading.result.ledger_version:,}"
+    def _outcome(self, reading: Reading) -> tuple[str, str]:
+        result = reading.result
+        if not isinstance(result, pd.DataFrame):
+            return "good", f"Found at version {result.ledger_version:,}"
+        if reading.asked.single:
+            return "hint", f"No item with this key at version {result['ledger_version'].iloc[0]:,}"
+        if result["presence"].isin(["missing", "deleted"]).all():
+            return "hint", f"No item with this key at any of {plural(len(result), 'version')}"
+        return super()._outcome(reading)
 
     def _one_pages(self, reading: Reading) -> list[parts.Page]:
         if isinstance(reading.result, pd.DataFrame):
-            return missing_item_pages(self._read_words(reading)[1])
-        return item_pages(reading.result, reading.wanted.request.value_type, Known(names=self._now.names))
+            return missing_item_pages(self._outcome(reading)[1])
+        return item_pages(reading.result, reading.asked.request.value_type, Known(names=self._now.names))
 
-    def _compared(self, result: Any) -> dict[str, Any]:
+    def _compared(self, reading: Reading) -> dict[str, Any]:
+        result = reading.result
         if isinstance(result, pd.DataFrame):
             return {}
         facts = {"Table": short_addresses(result.handle), "Key": brief(result.key), "Value": brief(result.value)}
@@ -513,24 +505,12 @@ class TableItemBuilder(ReadBuilder):
     # messages of the browser -----------------------------------------------------------------------------
 
     def _do_keys(self, _message: parts.Message) -> None:
-        self._actions.start("keys", self.list_keys)
+        self._background.start("keys", self.list_keys)
 
     def _do_pick(self, message: parts.Message) -> None:
         keys = self.found_keys
         if keys is not None and 0 <= message.number < len(keys):
             self.key = _key_text(keys["key"].iloc[message.number])
-
-
-def _read(
-    read: Callable[[str], object], draft: TableItemDraft, path: str, expected: str, found: Findings
-) -> str | None:
-    """Return an entry parsed by `read`, or None; an invalid or missing entry is reported in `found`."""
-    typed = getattr(draft, path).strip()
-    if not typed:
-        found.missing[path] = f"enter {expected}"
-        return None
-    made = validated(partial(read, typed), found, path)
-    return None if made is None else str(made)
 
 
 def _types_of(request: TableItemRequest) -> dict[str, Any]:

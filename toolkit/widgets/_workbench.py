@@ -10,15 +10,16 @@ from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
-from traitlets import Dict, Enum, Instance, List, Unicode, observe, validate
+from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
 
 from toolkit._present.notebook import running_marimo
 from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Builder, Pictured, is_given_up, picture, source_of, words_of
+from toolkit.widgets._form import Background, Builder, Pictured, asked_node, is_given_up, picture, source_of, words_of
 from toolkit.widgets._messages import Message, NodeShown, message_of, shown
+from toolkit.widgets._state import Restored
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class Workbench(Pictured):
     _children = Dict().tag(sync=True)
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
+    _has_call = Bool().tag(sync=True)  # whether the open tab has a call whose gas can be studied
     _link = Unicode().tag(sync=True)  # the entries as the fragment of a link
 
     def __init__(self, node: Node | None = None) -> None:
@@ -249,13 +251,10 @@ class Workbench(Pictured):
         if self.selected not in {"simulation", "view"}:
             raise InputError("open the Simulation or View tab first")
         builder = self._builder(self.selected)
-        now = builder._now  # noqa: SLF001 - a part of the same widget
-        if not builder.function.strip() or not now.entries.calls_function:
-            raise InputError("the form has no function yet; enter one first")
+        if not builder._now.has_call:  # noqa: SLF001 - a part of the same widget
+            raise InputError(f"the {_BUILDERS[self.selected][0]} tab has no complete call of a function yet")
         if self.selected == "simulation":
             call = Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
-        elif builder.request is None or not now.findings.good:
-            raise InputError(f"the view is incomplete: {now.findings.wrong}")
         else:
             call = Call.of(builder.request)
         if self.gas_explorer.busy:
@@ -278,9 +277,11 @@ class Workbench(Pictured):
 
     @observe("selected")
     def _write_link(self, _change: object = None) -> None:
-        """Update the link to the entries of all forms."""
+        """Update what follows from the entries of the forms: the link, and whether the open tab has a call."""
         if self.node is not None:
-            forms = {name: builder._now.saved() for name, builder in self._builders.items()}  # noqa: SLF001
+            states = {name: builder._now for name, builder in self._builders.items()}  # noqa: SLF001
+            self._has_call = self.selected in states and states[self.selected].has_call
+            forms = {name: now.saved() for name, now in states.items()}
             self._link = write_link(self.selected, _target_of(self.node), forms)
 
     def _open_link(self, fragment: str) -> None:
@@ -288,7 +289,7 @@ class Workbench(Pictured):
         try:
             link = read_link(fragment)
             for tab, entries in link.forms.items():
-                self._builder(tab)._restore(entries)  # noqa: SLF001 - a part of the same widget
+                self._builder(tab)._apply(Restored(entries))  # noqa: SLF001 - a part of the same widget
         except InputError as error:
             self._end(str(error))
             return
@@ -328,16 +329,16 @@ class Workbench(Pictured):
         if self._background is not None:
             self._background.close()
         self._background = made = Background(node, lambda error: self._end(words_of(error)))
-        made.start("read", partial(self._answered, made, node, self.node))
+        made.start("read", partial(self._answered, node, self.node))
 
-    def _answered(self, background: Background, node: Node, held: Node | None) -> None:
+    def _answered(self, node: Node, held: Node | None) -> None:
         """Read and show a node's state, and pass the node to all builders.
 
         Nothing is changed if the workbench's node has been replaced in the meantime.
         """
         info, error = None, ""
         try:
-            info = background.node.info()
+            info = asked_node(node).info()
         except ToolkitError as failure:
             error = str(failure)
         with self._lock:

@@ -60,12 +60,10 @@ function render({ model, el }) {
     lookSoon();
   }
   const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
-  const used = (node) => (node.use ? get("_spec").shared[node.use] : node);
   const join = (base, step) => (step === "" ? base : [...base, step]);
 
   /** The paths of all visible parts; nothing is redrawn until they change. */
-  function shape(part, base) {
-    const node = used(part);
+  function shape(node, base) {
     if (!shown(node, base.parent)) return "";
     const path = base.path;
     if (node.kind === "group")
@@ -78,8 +76,7 @@ function render({ model, el }) {
 
   // fields ---------------------------------------------------------------------------------------------------------------
 
-  function draw(part, path, parent, words) {
-    const node = used(part);
+  function draw(node, path, parent, words) {
     if (node.kind === "actions") return shown(node, parent) ? drawActions(node) : null;
     if (!shown(node, parent) || (node.kind !== "group" && at(path) === undefined)) return null;
     const name = words ? `${words}, ${node.label}` : node.label;

@@ -73,9 +73,12 @@ function render({ model, el, host, signal }) {
       panel.hidden = name !== now;
     }
     gas.hidden = !["simulation", "view"].includes(now) || !get("_node").name;
+    ready();
     open();
   }
-  const gas = make("div", { class: "ltk-line ltk-jumps" }, button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small"));
+  const toGas = button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small");
+  const gas = make("div", { class: "ltk-line ltk-jumps" }, toGas);
+  const ready = () => (toGas.disabled = !get("_has_call"));
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {
@@ -134,7 +137,7 @@ function render({ model, el, host, signal }) {
   const fragment = location.hash.slice(1);
   const link = () => app && get("_link") && history.replaceState(null, "", `#${get("_link")}`);
   if (app && fragment && !get("_link")) model.send({ do: "restore", name: fragment });
-  const watched = { _link: link, _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
+  const watched = { _link: link, _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open, _has_call: ready };
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
   const away = () => gone.show();
   model.on("comm_live_update", away);

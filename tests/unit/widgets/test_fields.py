@@ -248,3 +248,11 @@ def test_a_random_filling_of_every_recorded_type_is_accepted(shared_data, data):
     """For each type that a recorded function takes, what is typed is what the node's converter accepts."""
     for layout in {layout for _, layouts in recorded_functions(shared_data) for layout in layouts}:
         fits(layout, data.draw(drafts(layout)))
+
+
+def test_a_misspelt_name_of_an_account_says_which_was_meant():
+    """The form knows the names of accounts; none is named if none is close."""
+    found = Findings(names={parse_address("0xa11ce"): "alice"})
+    for typed, meant in (("alic", True), ("zzz", False)):
+        _fields.read_leaf(Address(), typed, typed, found)
+        assert ("`alice`" in found.errors[typed]) is meant

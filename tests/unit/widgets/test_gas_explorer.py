@@ -326,7 +326,7 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         asked, _ = silent.accept()
         assert asked.recv(1)  # from here on the form waits for an answer
         assert form.busy
-        began, thread = time.monotonic(), form._actions._worker
+        began, thread = time.monotonic(), form._background._workers[False]
         form.close()
         assert time.monotonic() - began < 10
         assert not thread.is_alive()
@@ -509,7 +509,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     assert asked.wait(30)
     with pytest.raises(InputError, match=r"a run is already in progress; .* cancel\(\)"):
         form.run()
-    thread = form._actions._worker
+    thread = form._background._workers[False]
     if do == "close":
         form.close()
         assert thread.is_alive()
@@ -554,7 +554,7 @@ def test_functions_are_looked_up_while_a_run_goes_on(made):
     send(form, "look", wait=False)
     assert looked.wait(30)
     form.cancel()
-    assert form._lookups.idle
+    assert True not in form._background._workers
     for held in (leave, looks_again):
         held.set()
     form._wait()
@@ -566,10 +566,10 @@ def test_a_run_that_has_not_begun_is_cancelled(made):
     """The check before it is given up, and nothing is read."""
     asked, leave = threading.Event(), threading.Event()
     form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]))
-    form.check = lambda: asked.set() or leave.wait(30)
+    form._count_requests = lambda: asked.set() or leave.wait(30)
     send(form, "run", wait=False)
     assert asked.wait(30)
-    worker = form._actions._worker
+    worker = form._background._workers[False]
     form.cancel()
     assert form._status.text == "Cancelled."
     leave.set()

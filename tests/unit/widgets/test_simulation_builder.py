@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import socket
@@ -19,7 +20,7 @@ from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._functions import ListedContract, matching
 from toolkit.widgets._messages import Status
-from toolkit.widgets._state import OUTDATED
+from toolkit.widgets._state import OUTDATED, Noted
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -213,7 +214,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
         ({"function": "0x1::aptos_account::zzz"}, "function", "the entry functions transfer, transfer_coins"),
         ({"function": "0x1::aptos_account::exists_at"}, "function", "this is a view function, not an entry function"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
-        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "enter a type"),
+        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "enter a Move type"),
         ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 arguments (address, u64), got 1"),
         ({"arguments": '["0xb0b", -1]'}, "arguments", "outside 0..18446744073709551615"),
         ({"arguments": '["bob", 1]'}, "arguments", "arguments[0]"),
@@ -715,7 +716,7 @@ def test_a_node_that_never_answers_does_not_hold_the_form(mute, what):
     builder = SimulationBuilder(node, request=REQUEST)
     type_in(builder, committed="7")
     tell(builder, what, query="0x1::coin")
-    worker = (builder._lookups if what in {"look", "search"} else builder._actions)._worker
+    worker = builder._background._workers[what in {"look", "search"}]
     asked()
     assert builder.busy is (what != "search")
     builder.arguments = '["0xb0b", 7]'
@@ -752,9 +753,9 @@ def test_after_cancel_the_form_works_again(memory, filled):
 
     memory.send = send
     tell(filled, "simulate")
-    late = filled._actions._worker
+    late = filled._background._workers[False]
     tell(filled, "simulate")  # a second press while the first is in progress changes nothing
-    assert filled._actions._waiting == {}
+    assert late.waiting.keys() <= {"simulate"}
     tell(filled, "stop")
     assert (filled.busy, filled._status.text) == (False, "Cancelled.")
     held.set()
@@ -861,7 +862,7 @@ def test_each_result_has_a_number(simulation, filled):
     first = filled._serial
     simulation()
     assert filled._serial == first + 1
-    filled._show_result()
+    filled._apply(Noted({"answer": dataclasses.replace(filled._now.answer)}))
     assert filled._serial == first + 1
 
 

@@ -18,18 +18,18 @@ from toolkit.widgets._simulation_builder import SimulationState, WantedSimulatio
 from toolkit.widgets._state import (
     OUTDATED,
     UNFILLED,
+    Answer,
     Answered,
     Edited,
     Entered,
     Filled,
     Learned,
     Moved,
+    Noted,
     Pressed,
     Refused,
     Restored,
     Said,
-    Sent,
-    Worked,
     step,
 )
 from toolkit.widgets._table_item_builder import KnownTable, TableItemState
@@ -134,12 +134,14 @@ def test_an_answer_is_of_what_was_asked(filled):
     """It is out of date as soon as the entries ask for something else, and again the answer when they are undone."""
     asked = filled.wanted
     assert asked == WantedSimulation(filled.request)
-    answered = step(step(filled, Sent()), Answered("result", asked, {"Gas used": 1}))
+    answered = step(
+        step(filled, Noted({"unfinished": True})), Answered(Answer(result="result", asked=asked), {"Gas used": 1})
+    )
     assert (answered.result, answered.stale, answered.serial) == ("result", "", 1)
     changed = typed(answered, arguments=("0xb0b", "101"))
     assert changed.stale.startswith("From before")
     assert typed(changed, arguments=("0xb0b", "100")).stale == ""
-    assert step(answered, Sent()).stale.startswith("From an earlier")
+    assert step(answered, Noted({"unfinished": True})).stale.startswith("From an earlier")
     assert answered.recent == ((filled.entries, {"Gas used": 1}),)
 
 
@@ -156,14 +158,22 @@ def test_what_the_node_refuses_goes_with_the_next_edit(filled):
     assert refused.errors == {"arguments.1": "too much"}
     assert typed(refused, sender="0xb0b").errors == {}
     assert step(filled, Refused("node", "gone")).status.text == "gone"
-    busy = step(step(filled, Worked(busy=True)), Said("hint", "Simulating"))
+    busy = step(step(filled, Noted({"busy": True})), Said("hint", "Simulating"))
     assert typed(busy, sender="0xb0b").status.text == "Simulating"
-    assert typed(step(busy, Worked(busy=False)), sender="0xb0b").status.text == ""
+    assert typed(step(busy, Noted({"busy": False})), sender="0xb0b").status.text == ""
+
+
+def test_accounts_in_errors_have_their_names(filled):
+    """An address that has a name is followed by it, but not that of a module, and not if the name is there already."""
+    anna = dataclasses.replace(filled, names={toolkit.move.parse_address("0xa11ce"): "anna"})
+    refused = step(anna, Refused("node", "0xa11ce cannot call 0xa11ce::m::f, 0xb0b can"))
+    assert refused.errors["node"] == refused.status.text == "0xa11ce (anna) cannot call 0xa11ce::m::f, 0xb0b can"
+    assert anna.named("0xa11ce anna pays") == "0xa11ce anna pays"
 
 
 def test_another_node_keeps_the_entries_and_has_no_result(filled):
     """Names of accounts are those of the new node."""
-    answered = step(filled, Answered("result", filled.wanted))
+    answered = step(filled, Answered(Answer(result="result", asked=filled.wanted)))
     moved = step(answered, Moved(None, {toolkit.move.parse_address("0xa11ce"): "anna"}))
     assert (moved.result, moved.request) == (None, filled.request)
     assert moved.findings.notes["sender"] == "= anna"

@@ -179,7 +179,7 @@ def test_numbers_over_versions_have_a_figure(builder):
     """Values that are numbers are drawn; versions without an item are named."""
     builder.owner, builder.key, builder.versions = "0xcafe", "alice", "0:-1/9"
     builder.read()
-    options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "progress": False}
+    options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "times": True, "progress": False}
     expected = toolkit.fetch_table_items(builder.node, builder.handle, ["alice"], **options)
     pd.testing.assert_frame_equal(builder.result, expected)
     shown = page(builder, "Figure")

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import toolkit
 from tests.unit.widgets.conftest import executed, page
+from toolkit._present.text import in_whole_coins
 from toolkit.errors import InputError
 from toolkit.widgets import (
     GasExplorer,
@@ -27,7 +28,7 @@ from toolkit.widgets import (
 from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._messages import Status
-from toolkit.widgets._readings import ReadDraft, read_versions, write_versions
+from toolkit.widgets._readings import ViewDraft, read_versions, write_versions
 from toolkit.widgets._results import frame_words, value_html
 
 SIZE = "0xcafe::registry::size"
@@ -70,7 +71,7 @@ def test_versions_and_their_draft(versions, draft):
     """What the fetch functions take is written into the fields, and read from them as the same versions."""
     assert write_versions(versions) == draft
     found = Findings()
-    read = read_versions(ReadDraft(**draft), found)
+    read = read_versions(ViewDraft(**draft), found)
     assert found.good
     assert write_versions(read) == draft
 
@@ -90,7 +91,7 @@ def test_versions_and_their_draft(versions, draft):
 def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     """The sentence is that of the plan's parser, at the field."""
     found = Findings()
-    assert read_versions(ReadDraft(at=at, **{at: typed}), found) is None
+    assert read_versions(ViewDraft(at=at, **{at: typed}), found) is None
     assert said in found.errors[at]
 
 
@@ -142,7 +143,7 @@ def test_a_plan(builder):
     """A plan gives the frame of `fetch_views`, a figure with words, rows, and the failed versions in words."""
     builder.function, builder.versions = SIZE, "0:-1/9"
     builder.read()
-    expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, progress=False)
+    expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
     assert builder._status == Status("bad", "9 reads, versions 0 to 4,999; 1 failed")
@@ -198,7 +199,7 @@ def test_all_versions_failed(builder, recwarn):
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
         (RECORD, 0, "function", "can't be found"),
-        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4999"),
+        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4,999"),
         (RECORD, "9000:9010", "plan", "this node has versions 0 to 4999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
         (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
@@ -293,6 +294,21 @@ def test_values_are_shown_whole_and_escaped():
     assert "&lt;script&gt;" in value_html("<script>", known)
     assert "&lt;b&gt;" in value_html({"a": ["<b>", 2**70]}, known)
     assert value_html("x" * 1000, known).startswith("<details")
+
+
+def test_rows_of_an_amount_have_coins_and_times(builder):
+    """Beside the octas, where the asset is known; each version has its ledger time, and the head is no column."""
+    apt = "0x1::aptos_coin::AptosCoin"
+    builder.request = toolkit.ViewFunction("0x1::coin::balance", ["0xa11ce"], type_arguments=[apt])
+    builder.versions = "4998:4999"
+    builder.read()
+    assert builder.result["ledger_timestamp"].notna().all()
+    rows, octas = page(builder, "Rows"), int(builder.result["value"].iloc[-1])
+    assert "in APT" in rows
+    assert in_whole_coins(octas, 8) in rows
+    assert f"{builder.result['ledger_timestamp'].iloc[-1]:%Y-%m-%d %H:%M:%S}" in rows
+    assert "head_version" not in rows
+    pd.testing.assert_frame_equal(executed(builder)["frame"], builder.result)
 
 
 def test_a_saved_notebook_has_the_answer(builder):
