@@ -88,7 +88,7 @@ class Committed:
         version = reader.u64()
         if reader.uleb128() != _USER_TRANSACTION:
             raise InputError(
-                f"version {version} is not a user transaction; only user transactions can be replayed. In "
+                f"version {version:,} is not a user transaction; only user transactions can be replayed. In "
                 "toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
             )
         start = reader.position
@@ -113,12 +113,12 @@ def fee_of(events: Sequence[EmittedEvent]) -> Fee | None:
 
 def prepare_committed(node: Reads, version: int) -> PreparedCall[Committed]:
     """Prepare the read of a committed transaction in BCS."""
-    asked = f"transaction of version {version} in BCS"
+    asked = f"transaction of version {version:,} in BCS"
 
     def read(answer: Answer) -> Committed:
         found = Committed.from_bcs(answer.bcs(asked))
         if found.version != version:
-            raise SchemaError(f"{asked}: expected version {version}, got {found.version}")
+            raise SchemaError(f"{asked}: expected version {version:,}, got {found.version:,}")
         return found
 
     request = node.request("GET", path("transactions", "by_version", version), accept=BCS)

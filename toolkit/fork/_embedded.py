@@ -57,7 +57,7 @@ class EmbeddedFork(Fork):
         self._source = node
         self._base = node.version_or_head(None) if ledger_version is None else node.past_version(ledger_version)
         self._copy = ledger.copy(self._base)
-        name = f"fork of {node.name} at version {self._base}"
+        name = f"fork of {node.name} at version {self._base:,}"
         self.node = type(node)("http://fork.invalid/v1", transport=LedgerTransport(self._copy), name=name)
 
     @property

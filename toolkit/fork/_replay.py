@@ -175,8 +175,8 @@ class Replay:
             kinds = Counter(one.what for one in found)
             outcome = "not verified: " + ", ".join(plural(count, f"different {what}") for what, count in kinds.items())
         lines = [
-            f"Version {self.ledger_version}: {called} from {sender}, {status_words(self.committed.status)}.",
-            f"Replayed on the state of version {self.ledger_version - 1}, {outcome}.",
+            f"Version {self.ledger_version:,}: {called} from {sender}, {status_words(self.committed.status)}.",
+            f"Replayed on the state of version {self.ledger_version - 1:,}, {outcome}.",
         ]
         rows = self.gas_rows()
         cells = [
@@ -193,7 +193,7 @@ class Replay:
 
     def __repr__(self) -> str:
         state = "verified" if self.verified else f"{plural(sum(1 for _ in self._differences()), 'difference')}"
-        return visible(f"<Replay of version {self.ledger_version}: {self.function or 'a script'}, {state}>", 200)
+        return visible(f"<Replay of version {self.ledger_version:,}: {self.function or 'a script'}, {state}>", 200)
 
     def _repr_html_(self) -> str:
         title, _, rest = self.explain().partition("\n")

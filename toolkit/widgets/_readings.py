@@ -342,7 +342,7 @@ class ReadBuilder(Builder):
             if error.ledger is not None:
                 why = "does not exist yet" if error.error_code == "version_not_found" else "has been pruned"
                 oldest, head = error.ledger.oldest_version, error.ledger.version
-                words = f"this version {why}; the node has versions {oldest} to {head}"
+                words = f"this version {why}; the node has versions {oldest:,} to {head:,}"
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
