@@ -188,10 +188,10 @@ autosummary_context = {
 SEARCHED = {
     "explanation/causes": "why is gas higher, why did gas rise, gas increase, reason",
     "explanation/exact-numbers": "exact big numbers, big numbers, overflow, float, rounding, precision",
-    "explanation/gas": "gas schedule, gas price, fee",
+    "explanation/gas": "gas schedule, gas price, fee, gas cost of a call",
     "explanation/limits": "cannot, sign a transaction, private key, submit",
     "explanation/units": "APT, octa, octas, decimals, price, units",
-    "explanation/versions-and-pruning": "410, version_pruned, pruned, version_not_found",
+    "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
     "how-to/archive-node": "archive node, old versions",
     "how-to/archive": "SQL, DuckDB, parquet, database",
     "how-to/asyncio": "async, await, threads",
@@ -199,22 +199,24 @@ SEARCHED = {
     "how-to/compare-releases": "how do I compare two versions, compare two runs, diff",
     "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, events, balance changes",
+    "how-to/events": "event, decode events, events of an account, balance changes",
     "how-to/events-by-day": "daily, group by, per day",
     "how-to/gate-in-ci": "CI, GitHub Actions, snapshot, regression, exit code",
     "how-to/indexer": "table keys, keys of a table, holders, NFT, NFTs, GraphQL",
-    "how-to/install": "Windows, pip, conda, Colab, wheel",
+    "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet",
     "how-to/read-at-a-version": "balance at a date, historical, past, date",
+    "how-to/replay-and-fork": "simulate at a past version, fork, which function uses the gas",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
     "how-to/simulate-a-batch": "dry run, estimate, simulation",
     "how-to/slow-sweep": "429, rate limit, slow, speed, progress",
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
-    "how-to/studies": "resume, plan, find_steps",
+    "how-to/studies": "resume, plan, find_steps, find when gas changed",
+    "how-to/sweep": "read a table, many versions, loop",
     "project/glossary": "terms, definition",
     "reference/errors": "404, 500, 503, error, error codes, exception",
-    "reference/figures": "dark plots, dark mode, plot, chart, picture",
+    "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart",
 }
@@ -289,6 +291,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_js_files = ["site.js"]
+html_search_scorer = str(SOURCE / "_static" / "scorer.js")  # absolute: Sphinx opens it from the current folder
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False

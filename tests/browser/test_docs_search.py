@@ -20,6 +20,9 @@ ANSWERS = {
     "excel": "how-to/spreadsheet",
     "rate limit": "how-to/slow-sweep",
     "private key": "explanation/limits",
+    "connect to mainnet": "how-to/connect",
+    "simulate at a past version": "how-to/replay-and-fork",
+    "find when gas changed": "how-to/studies",
 }
 
 

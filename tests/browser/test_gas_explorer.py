@@ -67,7 +67,7 @@ def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
     expect(row.first).to_be_visible()
     view.screenshot(path=shots / "gas_explorer_step.png")
     view.get_by_role("tab", name="Explain").click()
-    expect(view.get_by_role("group", name="Findings")).to_contain_text("at version 3502 (2026-05-06)")
+    expect(view.get_by_role("group", name="Findings")).to_contain_text("at version 3,502 (2026-05-06)")
     view.close()
     assert errors == []
 

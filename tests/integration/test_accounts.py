@@ -126,7 +126,7 @@ def test_publishing_prints_a_line():
     text = repr(done)
     assert (
         text
-        == f"<CommittedTransaction version {done.version}: published 0x5407::shop, succeeded, {done.gas_used:,} gas units>"
+        == f"<CommittedTransaction version {done.version:,}: published 0x5407::shop, succeeded, {done.gas_used:,} gas units>"
     )
     paid = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 10**18, sender="0xa11ce")
     assert "0x1::aptos_account::transfer, failed (" in repr(paid)

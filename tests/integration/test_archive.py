@@ -147,7 +147,7 @@ def test_state_is_served_as_far_as_it_is_known(archive, node, url, tmp_path):
     with pytest.raises(toolkit.NodeError, match="an archive serves only transactions"):
         archive.node.view("0x1::chain_id::get")
     later = toolkit.sync(node, tmp_path, "1000:1200", progress=False)
-    with pytest.raises(toolkit.VersionPruned, match=r"version 1000, .* and 1100; pass node="):
+    with pytest.raises(toolkit.VersionPruned, match=r"version 1,000, .* and 1,100; pass node="):
         toolkit.Archive(tmp_path).node.at(1_100).resource("0x1", "0x1::chain_id::ChainId")
     assert later.node.at(1_100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
     assert later.node.at(1_100).view("0x1::chain_id::get").value == 4
@@ -178,7 +178,7 @@ def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
         toolkit.sync(node, tmp_path, partition=200, progress=stop)
     last = int(toolkit.Archive(tmp_path).state()["last_version"][0])
     assert last in {199, 399, 599}
-    assert f"0 to {last}." in " ".join(caught.value.__notes__)
+    assert f"0 to {last:,}." in " ".join(caught.value.__notes__)
     with embedded.serve(ledger) as again, toolkit.connect(again, cache=None) as node:
         toolkit.sync(node, tmp_path, progress=False)
     assert [dict(row)["ledger_version"] for row in content(tmp_path)["transactions"]] == list(range(1_000))
@@ -190,7 +190,7 @@ def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
     other = embedded.Ledger.with_history(seed=8, versions=LAST + 1, cache=True)
     with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
         before = (folder / "archive.json").read_bytes()
-        with pytest.raises(InputError, match=r"does not match the node \(.*expected transaction 2299 to be"):
+        with pytest.raises(InputError, match=r"does not match the node \(.*expected transaction 2,299 to be"):
             toolkit.sync(there, folder, progress=False)
         assert (folder / "archive.json").read_bytes() == before
 
@@ -343,7 +343,7 @@ def test_urls_of_stores_are_checked(node, tmp_path, files, message):
 @pytest.mark.parametrize(
     ("versions", "options", "message"),
     [
-        ("2400:2500", {}, r"versions 2300 to 2399 would be missing\. .* 0 to 2299\."),
+        ("2400:2500", {}, r"versions 2,300 to 2,399 would be missing\. .* 0 to 2,299\."),
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
         (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"differ: table fees\. Its tables are"),
         (None, {"partition": 1_000}, r"differ: partition \(stored: 500\)"),

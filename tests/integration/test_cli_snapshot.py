@@ -168,12 +168,14 @@ def test_a_gate_never_passes_on_what_was_read_before_an_upgrade(tmp_path, comman
         lines("study", "run", "study.toml", "--out", "x")
         again = lines("study", "run", "study.toml", "--out", "x")[0]
         assert re.match(
-            rf"The run was complete to version {ledger.head}, read less than a minute ago .*; the head", again
+            rf"The run was complete to version {ledger.head:,}, read less than a minute ago .*; the head", again
         )
         assert again.endswith(f"the head is still {ledger.head}. Nothing new was read.")
         passed = lines("snapshot", "x", "--check")
         assert passed[1] == "gate passed; 1 call judged"
-        assert passed[3].startswith(f"note: the run is complete to version {ledger.head}, read less than a minute ago")
+        assert passed[3].startswith(
+            f"note: the run is complete to version {ledger.head:,}, read less than a minute ago"
+        )
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat()
         change_manifest(tmp_path / "x", checked_at=old)
         stale = lines("snapshot", "x", "--check", code=6)
@@ -197,9 +199,9 @@ def test_a_run_of_fixed_versions_says_so(project, command):
     change_manifest(project / "x", finished_at="2026-01-01T00:00:00+00:00")
     done = command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project)
     first = done.stdout.splitlines()[0]
-    assert first.startswith("The run was complete to version 3510, read ")
+    assert first.startswith("The run was complete to version 3,510, read ")
     assert first.endswith(
-        "(2026-01-01 00:00 UTC); the head is now 4999. Its versions are fixed, so nothing was read; --fresh (fresh=True "
+        "(2026-01-01 00:00 UTC); the head is now 4,999. Its versions are fixed, so nothing was read; --fresh (fresh=True "
         "in Python) reads them again."
     )
     checked = command("snapshot", "x", "--check", cwd=project)
@@ -216,7 +218,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         (
             "ledger_version = 3510",
             "ledger_version = 9000000",
-            "the snapshot was taken at version 9000000, above the run",
+            "the snapshot was taken at version 9,000,000, above the run",
         ),
         ('"price" = 36\n', "", "could not judge: price: only on the after side"),
         ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),

@@ -27,15 +27,15 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
     code, out, err = timeline("--versions", "2000:4000", "--module", "0xfa17::vault", "--module", "0xde5c::desk::quote")
     first, *changes, last = out.splitlines()
     assert (code, err) == (0, "")
-    assert first.startswith("versions 2000 to 4000 on http://127.0.0.1:")
+    assert first.startswith("versions 2,000 to 4,000 on http://127.0.0.1:")
     assert ": 3 changes to the gas schedule, the configuration and the code of 0xfa17::vault, 0xde5c::desk (" in first
     assert changes == [
-        "  at version 2252 (2026-03-23): upgraded module 0xfa17::vault (added preview)",
+        "  at version 2,252 (2026-03-23): upgraded module 0xfa17::vault (added preview)",
         (
-            "  at version 2902 (2026-04-15): upgraded module 0xfeed::price_feed, a dependency of 0xde5c::desk "
+            "  at version 2,902 (2026-04-15): upgraded module 0xfeed::price_feed, a dependency of 0xde5c::desk "
             "(same functions, different code)"
         ),
-        ("  at version 3502 (2026-05-06): changed the gas schedule: 459 of 512 parameters changed, every one ×10"),
+        ("  at version 3,502 (2026-05-06): changed the gas schedule: 459 of 512 parameters changed, every one ×10"),
     ]
     assert last.startswith(
         "note: changes to the gas schedule or configuration are missed if they were reverted between two"

@@ -64,14 +64,16 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
     """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
     run, version = upgraded
-    answer = f"sell: ×8.7 since 2026-01-01 (version {version}), when code was published."
+    answer = f"sell: ×8.7 at version {version:,} (2026-01-01), when code was published."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["headline"][0] == answer
     assert content["headline"][1].startswith("Gas changed for 1 of 1 call read at ledger versions ")
     assert content["events"][0]["changes"][0]["parts"][0]["low"] == 293
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
     text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
-    assert page.index("×8.7 since") < page.index("<svg") < page.index("execution +293 to +295") < page.index("<main>")
+    assert (
+        page.index("×8.7 at version") < page.index("<svg") < page.index("execution +293 to +295") < page.index("<main>")
+    )
     assert "| `sell` | 38 | 332 | ×8.7: execution +293 to +295; " in text
     for report in (page, text):
         assert "Nothing changed" not in report
@@ -98,7 +100,7 @@ def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
     first, second = run.explain().splitlines()
     assert first == "no step was found in 43 committed transactions, as far as they can be compared"
     assert (
-        second == f"sell: the change at version {version} cannot be judged: only 3 transactions on one side, gas 332."
+        second == f"sell: the change at version {version:,} cannot be judged: only 3 transactions on one side, gas 332."
     )
     [few] = run.record.committed_series[0].few
     assert (few.changes, few.count, few.mean) == ((version,), 3, 332)

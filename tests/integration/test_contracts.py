@@ -95,7 +95,7 @@ def test_the_command_prints_the_table_of_the_object(command, url, registry):
 @pytest.mark.parametrize(
     ("given", "code", "text"),
     [
-        (["0xcafe::registri"], 3, r"does not exist at version 4999 of .*; did you mean `registry`\?"),
+        (["0xcafe::registri"], 3, r"does not exist at version 4,999 of .*; did you mean `registry`\?"),
         (["0xcafe::registry", "--ledger-version", "0"], 3, "does not exist at version 0"),
         (["0xcafe::registry", "--ledger-version", "9999999"], 3, "9999999"),
     ],

@@ -102,7 +102,7 @@ def test_the_demo_prints_at_most_twelve_lines(demo):
     lines = studies._found_lines(demo)
     assert lines[1].startswith("vault share price: ")  # the same transaction made another call available
     assert len(lines) <= 8  # four are left for what is built and where the report is
-    assert "×7 to ×10 since 2026-05-06 (version 3502)" in lines[0]
+    assert "×7 to ×10 at version 3,502 (2026-05-06)" in lines[0]
 
 
 def test_every_figure_of_the_embedded_node_says_model_gas(demo):

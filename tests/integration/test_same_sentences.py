@@ -29,7 +29,9 @@ view = "0xfa17::vault::share_price"
 label = "depth"
 view = "0xb00c::order_book::depth"
 """
-PLACE = re.compile(r"(?:at version (\d+)(?: \(\d{4}-\d\d-\d\d\))?|between versions (\d+) and (\d+)), ([a-z ]+): (.*)")
+PLACE = re.compile(
+    r"(?:at version ([\d,]+)(?: \(\d{4}-\d\d-\d\d\))?|between versions ([\d,]+) and ([\d,]+)), ([a-z ]+): (.*)"
+)
 AMOUNT = re.compile(r"from [\d,]+ to [\d,]+ gas units? \((.*)\)")
 
 

@@ -235,7 +235,7 @@ def test_a_stretch_that_cannot_be_read_leaves_an_interval(gated):
         gone = "GasScheduleV2" in path and 3_499 <= int(query["ledger_version"][0]) <= 3_504
         return (403, "api_disabled") if gone else None
 
-    with pytest.warns(UserWarning, match="the gas schedule between versions 3498 and 3505"):
+    with pytest.warns(UserWarning, match="the gas schedule between versions 3,498 and 3,505"):
         frame = gated(refuse, "3000:4000", ())
     columns = plain_columns(frame, ["version_before", "ledger_version", "exact", "transaction_hash"])
     assert list(zip(*columns.values(), strict=True)) == [(3_498, 3_505, False, None)]

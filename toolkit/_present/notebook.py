@@ -34,7 +34,8 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     ----------
     title : str
     facts : sequence of (str, object)
-        Names and values. A value is shown by ``str``, truncated to 300 characters; None is omitted.
+        Names and values. A value is shown by ``str``, truncated to 300 characters, an int with thousands separators;
+        None is omitted.
 
     Returns
     -------
@@ -46,11 +47,11 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
 
     from toolkit._present.text import short_addresses, visible
 
+    known = ((name, f"{value:,}" if type(value) is int else value) for name, value in facts if value is not None)
     rows = "".join(
         f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
         f'<td style="{_CELL}">{escape(visible(value, _MAX_VALUE))}</td></tr>'
-        for name, value in facts
-        if value is not None
+        for name, value in known
     )
     head = escape(visible(short_addresses(title), _MAX_TITLE))
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')

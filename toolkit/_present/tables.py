@@ -49,7 +49,7 @@ class Listing(tuple[_Entry, ...]):
         entry: Any = self[0]
         names = [one.name for one in fields(entry)]
         values = [[getattr(entry, name) for name in names] for entry in self]
-        rows = [[visible(_cell(name, one), 120) for name, one in zip(names, row, strict=True)] for row in values]
+        rows = [[visible(_cell(one), 120) for one in row] for row in values]
         right = {place for place, value in enumerate(values[0]) if _is_integer(value)}
         return [name.replace("_", " ") for name in names], rows, right
 
@@ -70,11 +70,11 @@ class Listing(tuple[_Entry, ...]):
         return literal(html_table([[escape(cell) for cell in row] for row in rows], head=head, right=right))
 
 
-def _cell(name: str, value: Any) -> str:
-    """Return a value as text; quantities have separators, ledger versions and other identifiers do not."""
+def _cell(value: Any) -> str:
+    """Return a value as text."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
-    return f"{value:,}" if _is_integer(value) and name not in {"version", "sequence_number"} else str(value)
+    return f"{value:,}" if _is_integer(value) else str(value)
 
 
 def text_table(

@@ -1,8 +1,8 @@
 """Text for display: escaped text from users and the chain, shortened addresses, and numbers.
 
-Quantities have thousands separators. Ledger versions are identifiers without separators, so that they can be copied
-into a call. Factors and percentages are set as in print: a multiplication sign, a minus sign, and a narrow space before
-the percent sign, which keeps a line from breaking there.
+Numbers have thousands separators, also ledger versions; codes and chain ids have none. Factors and percentages are set
+as in print: a multiplication sign, a minus sign, and a narrow space before the percent sign, which keeps a line from
+breaking there.
 """
 
 from __future__ import annotations
@@ -294,9 +294,9 @@ def version_range(first: int, last: int) -> str:
     Examples
     --------
     >>> version_range(5, 5), version_range(0, 4999)
-    ('5', '0 to 4999')
+    ('5', '0 to 4,999')
     """
-    return f"{first}" if first == last else f"{first} to {last}"
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
 def change_place(before: int, after: int) -> str:
@@ -310,7 +310,7 @@ def change_place(before: int, after: int) -> str:
     Examples
     --------
     >>> change_place(3501, 3502), change_place(1170, 2421)
-    ('3502', '1170 to 2421')
+    ('3,502', '1,170 to 2,421')
     """
     return version_range(after if after - before == 1 else before, after)
 

@@ -94,7 +94,7 @@ class Archive(TransactionStore):
         if manifest.last < manifest.first:
             return f"Archive: no versions of chain {manifest.chain_id} yet"
         rows = ", ".join(f"{table.name} {table.rows:,}" for table in manifest.tables)
-        return f"Archive: versions {manifest.first} to {manifest.last} of chain {manifest.chain_id}; rows: {rows}"
+        return f"Archive: versions {manifest.first:,} to {manifest.last:,} of chain {manifest.chain_id}; rows: {rows}"
 
     # what is in it --------------------------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ class Archive(TransactionStore):
         if plan.notes:
             warn_caller(f"{stored(manifest)} Other versions in the plan are skipped")
         if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
-            raise InputError(f"version {absent[0]} is not in the archive. {stored(manifest)}")
+            raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
     def _first_from(self, manifest: Manifest, times: Sequence[datetime]) -> list[int]:

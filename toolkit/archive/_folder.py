@@ -291,7 +291,7 @@ class Folder:
             raise
         except UNREADABLE as error:
             raise InputError(
-                f"{self.path / name} cannot be read between versions {first} and {last}: {error}. Restore its "
+                f"{self.path / name} cannot be read between versions {first:,} and {last:,}: {error}. Restore its "
                 "files, or sync into another folder"
             ) from None
 
@@ -305,7 +305,7 @@ def stored(manifest: Manifest) -> str:
     """Return a sentence that states which versions an archive contains."""
     if manifest.last < manifest.first:
         return "The archive is empty."
-    return f"The archive contains versions {manifest.first} to {manifest.last}."
+    return f"The archive contains versions {manifest.first:,} to {manifest.last:,}."
 
 
 def _expected(manifest: Manifest, name: str, start: int) -> set[StoredFile]:

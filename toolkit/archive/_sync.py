@@ -234,13 +234,13 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
     first, last = _range(plan.versions)
     if first > manifest.last + 1:
         raise InputError(
-            f"versions {manifest.last + 1} to {first - 1} would be missing. {stored(manifest)} Start at version "
-            f"{manifest.last + 1}, with a node that has not pruned it, or use another folder"
+            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Start at version "
+            f"{manifest.last + 1:,}, with a node that has not pruned it, or use another folder"
         )
     if first < manifest.first:
         raise InputError(
-            f"versions from {first} were requested. {stored(manifest)} An archive can only grow at its end: begin at "
-            f"{manifest.first}, or use another folder"
+            f"versions from {first:,} were requested. {stored(manifest)} An archive can only grow at its end: begin at "
+            f"{manifest.first:,}, or use another folder"
         )
     return last
 

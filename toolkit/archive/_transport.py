@@ -147,9 +147,9 @@ class ArchiveTransport:
         if lacking := set(_TABLES) - {table.name for table in manifest.tables}:
             return self._refused(403, "api_disabled", f"the archive does not store {', '.join(sorted(lacking))}")
         if first < manifest.first:
-            return self._refused(410, "version_pruned", f"the archive begins at version {manifest.first}")
+            return self._refused(410, "version_pruned", f"the archive begins at version {manifest.first:,}")
         if first > manifest.last:
-            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
+            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last:,}")
         found = []
         for start in manifest.starts(first, min(last, manifest.last)):
             with self._lock:  # threads that ask for neighbouring pages need the same partition
@@ -183,21 +183,23 @@ class ArchiveTransport:
         """Answer a request for a resource, or a module if `address` is None, with its last write."""
         manifest, version = self._manifest, int(query.get("ledger_version", self._head.version))
         if version > manifest.last:
-            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
+            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last:,}")
         if version < manifest.first or all(table.name != "changes" for table in manifest.tables):
-            return self._refused(403, "api_disabled", f"the archive does not store the changes of version {version}")
+            return self._refused(403, "api_disabled", f"the archive does not store the changes of version {version:,}")
         with self._lock:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1
         if place < 0 and manifest.first > 0:
-            text = f"{name} was not written between version {manifest.first}, where the archive begins, and {version}"
+            text = (
+                f"{name} was not written between version {manifest.first:,}, where the archive begins, and {version:,}"
+            )
             return self._refused(410, "version_pruned", f"{text}; pass node= to toolkit.Archive to read it from a node")
         gone = written.gone[written.gone <= version]
         deleted = place < 0 or (len(gone) and gone[-1] > written.versions[place])
         found = None if deleted else written.data[place].as_py()
         if found is None:
             what = "module" if address is None else "resource"
-            return self._refused(404, f"{what}_not_found", f"{name} does not exist at version {version}")
+            return self._refused(404, f"{what}_not_found", f"{name} does not exist at version {version:,}")
         return self._found(found.encode() if address is None else b'{"type": "", "data": %s}' % found.encode())
 
 

@@ -280,7 +280,7 @@ def schedule(
         for version, side in zip(versions, sides, strict=True)
     ]
     facts = {"node": reached.name, "before": both[0], "after": both[1], "summary": words}
-    text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {reached.name}: {words}.", 600)
+    text = visible(f"Gas schedule from version {versions[0]:,} to {versions[1]:,} on {reached.name}: {words}.", 600)
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
         factors: Any = [None if row["ratio"] is None else times(row["ratio"]) for row in plain_rows(frame, ["ratio"])]

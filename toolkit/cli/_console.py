@@ -13,7 +13,7 @@ from typer import Argument, CallbackParam, Option
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
 from toolkit._present.tables import csv_table, json_rows, json_value, text_table
-from toolkit._present.text import plural, visible
+from toolkit._present.text import plural
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,13 +115,12 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
+    from toolkit.frames._display import cell
+
     rows = []
     for name, value in facts.items():
-        fact = json_value(value)
-        if isinstance(value, list | dict):
-            plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            fact = ", ".join(value) if plain else json.dumps(fact, ensure_ascii=False)
-        rows.append((name, _LEADING_ZEROS.sub("0x", visible(fact, 2_000))))
+        plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        rows.append((name, _LEADING_ZEROS.sub("0x", cell(name, ", ".join(value) if plain else value, 2_000))))
     print(*text_table(rows), sep="\n")
 
 

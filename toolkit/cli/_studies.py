@@ -68,7 +68,7 @@ def node(
     try:
         with embedded.serve(ledger, port=port) as url:
             print(f"Embedded ledger node (model gas): {url}", flush=True)
-            print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
+            print(f"Ledger versions {ledger.oldest_version:,} to {ledger.head:,}. Stop with Ctrl-C.", flush=True)
             threading.Event().wait()
     except KeyboardInterrupt:
         raise typer.Exit(130) from None  # Ctrl-C is the usual way to stop, so no message is printed

@@ -218,7 +218,7 @@ class Account:
         counts = {"module": self._modules, "resource": self._resources, "balance": self._holdings}
         for name, part in counts.items():
             parts.append(f"{name}s not listed" if isinstance(part, NodeError) else plural(len(part), name))
-        where = f"{short_addresses(self.address)} at version {self.ledger_version}"
+        where = f"{short_addresses(self.address)} at version {self.ledger_version:,}"
         return visible(f"<Account {where}: {', '.join(parts)}>", 400)
 
     def _repr_html_(self) -> str:
@@ -280,7 +280,7 @@ def account_pages(node: Reads, address: str, what: str, version: int) -> list[An
             break
         seen.add(start)
     raise SchemaError(
-        f"{what} of account {wire_address(address)} at version {version}: the pages do not end; "
+        f"{what} of account {wire_address(address)} at version {version:,}: the pages do not end; "
         f"stopped after {plural(len(rows), 'row')} in {plural(len(seen) + 1, 'page')}"
     )
 
@@ -347,7 +347,7 @@ def declared_types(
     has = [f"{table.handle} ({short_addresses(kind)}, {table.field})" for kind, table in tables]
     holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources contain no tables"
     raise InputError(
-        f"no resource of {wire_address(parse_address(owner))} declares table {wanted} at version {version}: {holds}; "
+        f"no resource of {wire_address(parse_address(owner))} declares table {wanted} at version {version:,}: {holds}; "
         "pass another owner=, or key_type= and value_type="
     )
 
@@ -510,7 +510,7 @@ def _read_holdings(
         if data is None and asset not in missing:
             missing.add(asset)
             kind = "CoinInfo" if about.standard == "coin" else "Metadata"
-            notes.append(f"the ledger has no {kind} of {asset} at version {version}")
+            notes.append(f"the ledger has no {kind} of {asset} at version {version:,}")
         return asdict(about) | {"balance": balance, "store": store, "owner": owner}
 
     here = _stores(owner, resources)

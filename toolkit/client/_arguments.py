@@ -281,7 +281,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
     more = "" if len(versions) == 1 else f"; invalid at all {len(versions):,} versions to read"
-    return f"{text} (checked against the code at version {version}{more})"
+    return f"{text} (checked against the code at version {version:,}{more})"
 
 
 def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
@@ -289,7 +289,7 @@ def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAb
     found = function_of(call, abis)
     if isinstance(found, _Problem):
         text = _described(node, found, abis.version)
-        raise InputError(f"{text} (checked against the code at version {abis.version})")
+        raise InputError(f"{text} (checked against the code at version {abis.version:,})")
     return found
 
 

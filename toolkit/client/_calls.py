@@ -494,7 +494,7 @@ class ViewResult:
     def __repr__(self) -> str:
         gas = "" if self.gas_used is None else f", {plural(self.gas_used, 'gas unit')}"
         value = visible(short_addresses(repr(self.value)), 200)
-        return f"<ViewResult {short_addresses(self.call.function)}: {value}{gas}, version {self.ledger_version}>"
+        return f"<ViewResult {short_addresses(self.call.function)}: {value}{gas}, version {self.ledger_version:,}>"
 
     def _repr_html_(self) -> str:
         types = ", ".join(self.types) or "unknown; inferred from JSON"
@@ -572,7 +572,7 @@ class TableItem:
 
     def __repr__(self) -> str:
         key, value = (visible(short_addresses(repr(one)), 200) for one in (self.key, self.value))
-        return f"<TableItem of {short_addresses(self.handle)}: {key} -> {value}, version {self.ledger_version}>"
+        return f"<TableItem of {short_addresses(self.handle)}: {key} -> {value}, version {self.ledger_version:,}>"
 
     def _repr_html_(self) -> str:
         facts = [("key", self.key), ("value", self.value), ("ledger version read", self.ledger_version)]
@@ -710,7 +710,7 @@ class _PreparedRead(Generic[T, Types]):
             If a module cannot be looked up.
         """
         encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
-        asked = self._asked if version is None else f"{self._asked} at version {version}"
+        asked = self._asked if version is None else f"{self._asked} at version {version:,}"
         try:
             _, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read

@@ -201,7 +201,7 @@ class Connection:
         str or None
             None if the node does not have the version, or offers neither.
         """
-        asked = f"fingerprint of version {version}"
+        asked = f"fingerprint of version {version:,}"
         for method, where, body in _FINGERPRINTS:
             request = self.request(method, where.format(version), body=body)
             answer = self._send(request, asked)

@@ -171,14 +171,14 @@ class Contract:
         return visible(short_addresses(self.id))
 
     def _where(self) -> str:
-        return f"at ledger version {self._abi_version} of {visible(self.node.name, 120)}"
+        return f"at ledger version {self._abi_version:,} of {visible(self.node.name, 120)}"
 
     def _unknown(self, name: object) -> str:
         """Return the message for a function that does not exist."""
         names = [visible(known, 80) for known in self._functions]
         meant = f"; {asked}" if (asked := did_you_mean(str(name), names)) else "."
         have = f"Its functions: {listed(names, _MAX_NAMED)}." if names else "It has no functions that can be called."
-        version = "" if self.ledger_version is None else f" at version {self.ledger_version}"
+        version = "" if self.ledger_version is None else f" at version {self.ledger_version:,}"
         return f"{self.id} has no function {visible(repr(name), 80)}{version}{meant} {have}"
 
 
@@ -444,7 +444,7 @@ def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> 
         )
     similar = similar_modules(node, wanted.address, wanted.name, version)
     raise NotFound(
-        f"module {wanted.wire} does not exist at version {version} of {node.name}{similar}",
+        f"module {wanted.wire} does not exist at version {version:,} of {node.name}{similar}",
         status=_NOT_FOUND_STATUS,
         error_code="module_not_found",
     )

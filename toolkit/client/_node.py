@@ -195,7 +195,7 @@ class Node(Reads):
 
     def _repr_html_(self) -> str:
         head = self._connection.newest
-        seen = None if head is None else f"{head.version} of {head.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+        seen = None if head is None else f"{head.version:,} of {head.timestamp:%Y-%m-%d %H:%M:%S} UTC"
         facts = [
             ("URL", self.url if self.url != self.name else None),
             ("chain id", None if head is None else head.chain_id),
@@ -722,7 +722,7 @@ class Node(Reads):
             oldest = self.block(ledger.oldest_version).block_timestamp
             of = f" of {oldest.isoformat()}" if oldest else ""
             raise InputError(
-                f"{when.isoformat()} is before version {ledger.oldest_version}{of}, the oldest that this node has; "
+                f"{when.isoformat()} is before version {ledger.oldest_version:,}{of}, the oldest that this node has; "
                 "read from there, or ask an archive node"
             )
         return found
@@ -957,7 +957,7 @@ class Probe:
 
     def __repr__(self) -> str:
         there = [name for name, offered in self.offers.items() if offered]
-        oldest = "no version" if self.oldest_readable is None else f"versions {self.oldest_readable} to {self.head}"
+        oldest = "no version" if self.oldest_readable is None else f"versions {self.oldest_readable:,} to {self.head:,}"
         gas = "gas not reported" if not self.gas_header else "stable gas" if self.gas_stable else "varying gas"
         text = f"chain {self.chain_id}, views run at {oldest}, {gas}, {len(there)} of {len(self.offers)} other reads"
         return visible(f"<Probe of {self.node}: {text}>", 300)

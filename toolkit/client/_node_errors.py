@@ -168,9 +168,9 @@ def _advice(kind: type[errors.NodeError], status: int, code: str | None, ledger:
     if kind is errors.VersionPruned:
         if ledger is None:
             return "read a later version, or ask an archive node"
-        return f"the oldest readable version is {ledger.oldest_version}; read from there, or ask an archive node"
+        return f"the oldest readable version is {ledger.oldest_version:,}; read from there, or ask an archive node"
     if code == "version_not_found" and ledger is not None:
-        return f"the node's head is version {ledger.version}"
+        return f"the node's head is version {ledger.version:,}"
     if code in _BY_CODE:
         return _BY_CODE[code]
     return _ADVICE.get(status) or _ADVICE.get(status // 100, "")

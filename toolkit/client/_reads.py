@@ -133,7 +133,7 @@ class Reads:
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a table item by its BCS key; the result is also BCS."""
-        asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version}"
+        asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version:,}"
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
         query = {"ledger_version": ledger_version}
         request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
@@ -141,7 +141,7 @@ class Reads:
 
     def prepare_state_value(self, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a stored value with the metadata of its slot, by its state key; both are BCS."""
-        asked = f"state value 0x{key.hex()[:40]} at version {ledger_version}"
+        asked = f"state value 0x{key.hex()[:40]} at version {ledger_version:,}"
         body, query = json_body({"key": f"0x{key.hex()}"}), {"ledger_version": ledger_version}
         where = path("experimental", "state_values", "raw")
         request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
@@ -361,7 +361,7 @@ class Reads:
                 raise errors.SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
             return document["data"], answer.parsed.ledger
 
-        at = "" if ledger_version is None else f" at version {ledger_version}"
+        at = "" if ledger_version is None else f" at version {ledger_version:,}"
         where, pin = ("accounts", address, "resource", tag), ledger_version
         return self._get(f"resource {tag} of {address}{at}", read, *where, pin=pin, ledger_version=pin)
 
@@ -395,7 +395,7 @@ class Reads:
             abi_of(answer.body)  # an answer that is not a module is not stored
             return answer.body
 
-        asked, where = f"module {address}::{name} at version {version}", ("accounts", wire_address(address))
+        asked, where = f"module {address}::{name} at version {version:,}", ("accounts", wire_address(address))
         return self._if_present(self._get(asked, read, *where, "module", name, pin=version, ledger_version=version))
 
     def account_page(
@@ -405,7 +405,7 @@ class Reads:
 
         The response is never stored, because the cache does not support cursors.
         """
-        asked = f"{what} of account {wire_address(address)} at version {ledger_version}"
+        asked = f"{what} of account {wire_address(address)} at version {ledger_version:,}"
         text, value, kind = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
 
         def fits(row: Any) -> bool:
@@ -431,7 +431,7 @@ class Reads:
         """Prepare the read of the block that contains a version, without its transactions."""
         version = as_version(ledger_version)
         read = lambda answer: decode_block(answer.body)  # noqa: E731
-        return self._get(f"block of version {version}", read, "blocks", "by_version", version, pin=version)
+        return self._get(f"block of version {version:,}", read, "blocks", "by_version", version, pin=version)
 
     def block(self, ledger_version: int) -> BlockInfo:
         """Return the block that contains a version, without its transactions.
@@ -483,7 +483,7 @@ class Reads:
     def transaction_and_head(self, ledger_version: int) -> WithHead[Any]:
         """Return a committed transaction, and the node's head if the response reports it."""
         version = as_version(ledger_version)
-        asked = f"transaction of version {version}"
+        asked = f"transaction of version {version:,}"
         read = lambda answer: (_only_transaction(answer, asked), answer.parsed.ledger)  # noqa: E731
         return self.one(self._get(asked, read, "transactions", "by_version", version, pin=version))
 
@@ -493,7 +493,7 @@ class Reads:
         A transaction that cannot be decoded is returned as a `MalformedTransaction`.
         """
         start = as_version(start)
-        asked = f"transactions {start} to {start + limit - 1}"
+        asked = f"transactions {start:,} to {start + limit - 1:,}"
 
         def read(answer: Answer) -> WithHead[list[Any]]:
             found = _page(answer, asked)
@@ -532,7 +532,7 @@ class Reads:
         found, _ = self.one(self.prepare_transactions(start, limit))
         for one in found:
             if isinstance(one, MalformedTransaction):
-                raise errors.SchemaError(f"transactions {start} to {start + limit - 1}: {one.problem}")
+                raise errors.SchemaError(f"transactions {start:,} to {start + limit - 1:,}: {one.problem}")
         return found
 
 
@@ -771,7 +771,7 @@ class LedgerGuard:
         ledger: LedgerState | None = None
         doubt = None
         if anchor is not None:
-            expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
+            expected = f"expected transaction {anchor.version:,} to be {anchor.transaction_hash}"
             try:
                 transaction, ledger = node.transaction_and_head(anchor.version)
                 if transaction.hash != anchor.transaction_hash:
@@ -785,9 +785,9 @@ class LedgerGuard:
         if ledger.chain_id != known.chain_id:
             raise self._changed(f"expected chain id {known.chain_id}, got {ledger.chain_id}")
         if doubt is None and ledger.version < known.head:
-            doubt = f"expected a head of {known.head} or later, got {ledger.version}"
+            doubt = f"expected a head of {known.head:,} or later, got {ledger.version:,}"
         if doubt is None and known.oldest is not None and ledger.oldest_version < known.oldest:
-            doubt = f"expected an oldest version of {known.oldest} or later, got {ledger.oldest_version}"
+            doubt = f"expected an oldest version of {known.oldest:,} or later, got {ledger.oldest_version:,}"
         return doubt
 
     def _changed(self, why: str) -> errors.LedgerChanged:

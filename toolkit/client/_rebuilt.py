@@ -78,7 +78,7 @@ def rebuild_request(
         caveats.append(Caveat("its payload was encrypted; simulating the decrypted one", frozenset({"io", "total"})))
     if not isinstance(payload, SimulatedPayload):
         raise InputError(
-            f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
+            f"the payload of version {transaction.version:,} is a {visible(getattr(payload, 'type', payload), 60)}, "
             "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"
         )
     signature: TransactionSignature | None

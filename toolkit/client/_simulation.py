@@ -216,7 +216,7 @@ class Simulation(TransactionData):
             why = failure_reason(self.request, self.transaction)
             lines += [*self._failed_lines(), *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
         lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
-        at = f"ledger version {self.ledger_version}"
+        at = f"ledger version {self.ledger_version:,}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
@@ -374,7 +374,7 @@ _PLACEHOLDER_MAX_GAS = 2_000_000
 def not_at_past(ledger_version: int) -> errors.NotAtPast:
     """Return the error of a simulation at a past version, with alternatives."""
     return errors.NotAtPast(
-        f"a node simulates at its head only, not at version {ledger_version}. Use "
+        f"a node simulates at its head only, not at version {ledger_version:,}. Use "
         f"node.fork({ledger_version}).simulate() for that version, node.simulate() for the head, fetch_views for the "
         "gas of views at past versions, or fetch_transactions for the gas that committed transactions paid"
     )

@@ -538,8 +538,8 @@ def typed_at(
             kept = node.ledger().version
             layouts[kept] = node.abis.layouts(tag).found(kept)[1]
         warn_caller(
-            f"the node has pruned the modules of versions up to {max(pruned)}; for these versions, "
-            f"{visible(str(tag), 120)} is decoded with its type at version {kept}"
+            f"the node has pruned the modules of versions up to {max(pruned):,}; for these versions, "
+            f"{visible(str(tag), 120)} is decoded with its type at version {kept:,}"
         )
         layouts |= dict.fromkeys(pruned, layouts[kept])
     return layouts
@@ -555,7 +555,7 @@ def warn_of_types(frame: pd.DataFrame, what: str) -> None:
         if OF in about and frame[name].notna().any()
     }
     if firsts:
-        columns = listed((f"{name} (first at version {at})" for name, at in firsts.items()), _MAX_COLUMNS)
+        columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
         shown = visible(short_addresses(what), 120)
         warn_caller(f"{shown} changes type in this range; there is one column per type: {columns}")
 

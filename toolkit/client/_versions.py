@@ -267,14 +267,16 @@ def resolve_versions(
     if first > last:
         raise InputError(_backwards(plan, first, last))
     if last < oldest or first > head:
-        raise InputError(f"versions {first} to {last} cannot be read: this node has versions {oldest} to {head}")
+        raise InputError(
+            f"versions {first:,} to {last:,} cannot be read: this node has versions {oldest:,} to {head:,}"
+        )
     if first < oldest:
         why = "are pruned" if claimed in {None, oldest} else "are below the oldest version that a probe could read"
-        notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
+        notes.append(f"versions {first:,} to {oldest - 1:,} {why}; reading from {oldest:,}")
         first = oldest
     if last > head:
-        missing = f"versions {head + 1} to {last} do" if last > head + 1 else f"version {last} does"
-        notes.append(f"{missing} not exist yet; reading to {head}, the latest")
+        missing = f"versions {head + 1:,} to {last:,} do" if last > head + 1 else f"version {last:,} does"
+        notes.append(f"{missing} not exist yet; reading to {head:,}, the latest")
         last = head
     stepped = range(first, last + 1, plan.step)
     size = len(stepped) if plan.count is None else min(plan.count, len(stepped))
@@ -311,17 +313,19 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
     """Return the last version before each end, without duplicates; the notes report ends without a version."""
     begin, *afters = version_at([first, *ends])
     if begin > head:
-        raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head}")
+        raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head:,}")
     found = [after - 1 for after in afters]
     versions = list(dict.fromkeys(version for version in found if version >= oldest))
     if not versions:
         raise InputError(
-            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest}, the oldest that this node has"
+            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest:,}, the oldest that this node has"
         )
     notes = []
     if early := sum(version < oldest for version in found):
         verb = "is" if early == 1 else "are"
-        notes.append(f"{early:,} of {len(ends):,} times {verb} before version {oldest}, the oldest that this node has")
+        notes.append(
+            f"{early:,} of {len(ends):,} times {verb} before version {oldest:,}, the oldest that this node has"
+        )
     if empty := len(ends) - early - len(versions):
         notes.append(f"no row for {empty:,} of {len(ends):,} times, because another time has the same version")
     return ResolvedPlan(versions, tuple(notes))
@@ -360,9 +364,11 @@ def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt
         return bound if bound >= 0 else max(0, head + 1 + bound)
     found = version_at([bound])[0]
     if found > head:
-        raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head}")
+        raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head:,}")
     if found < 0:
-        notes.append(f"{bound.isoformat()} is before version {oldest}, the oldest that this node has; reading from it")
+        notes.append(
+            f"{bound.isoformat()} is before version {oldest:,}, the oldest that this node has; reading from it"
+        )
         return oldest
     return found
 
@@ -374,20 +380,22 @@ def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt,
     after = version_at([bound + _TICK])[0]
     if after < 0:
         raise InputError(
-            f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest that this node has"
+            f"the version plan ends at {bound.isoformat()}, before version {oldest:,}, the oldest that this node has"
         )
     if after > head and version_at([bound])[0] > head:
-        notes.append(f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head}")
+        notes.append(
+            f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head:,}"
+        )
     return after - 1
 
 
 def _backwards(plan: VersionPlan, first: int, last: int) -> str:
     if not isinstance(plan.first, datetime) or not isinstance(plan.last, datetime):
-        return f"the version plan runs from {first} down to {last}; write the older version first"
+        return f"the version plan runs from {first:,} down to {last:,}; write the older version first"
     span = f"{plan.first.isoformat()} to {plan.last.isoformat()}"
     if plan.first > plan.last:
         return f"the version plan runs backwards, {span}; write the older time first"
-    return f"the version plan, {span}, has no ledger version; version {first} is the first after it"
+    return f"the version plan, {span}, has no ledger version; version {first:,} is the first after it"
 
 
 def evenly(first: int, last: int, count: int) -> Sequence[int]:
@@ -544,8 +552,8 @@ def first_versions_from(
         found = dict(zip(ordered, blocks_of(ordered) if ordered else (), strict=True))
         for version, block in found.items():
             if not block.first_version <= version <= block.last_version:
-                got = f"{block.first_version} to {block.last_version}"
-                raise SchemaError(f"expected the block of version {version}, got the block of versions {got}")
+                got = f"{block.first_version:,} to {block.last_version:,}"
+                raise SchemaError(f"expected the block of version {version:,}, got the block of versions {got}")
         return found
 
     oldest, head = ledger.oldest_version, ledger.version

@@ -570,7 +570,7 @@ class Ledger:
         try:
             return execution.run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
-            raise Aborted(f"view {function} at version {at}: {error.vm_status}", error.vm_status) from None
+            raise Aborted(f"view {function} at version {at:,}: {error.vm_status}", error.vm_status) from None
 
     def digest(self) -> str:
         """Return 64 hex digits: a digest of all transactions that are not pruned, with their writes and events."""
@@ -588,7 +588,9 @@ class Ledger:
         if version is None:
             return self.head
         if not self.oldest_version <= version <= self.head:
-            raise InputError(f"version must be from {self.oldest_version} to {self.head} on this ledger, got {version}")
+            raise InputError(
+                f"version must be from {self.oldest_version:,} to {self.head:,} on this ledger, got {version}"
+            )
         return version
 
     def _bound(self, function: str, types: Sequence[str], version: int) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
@@ -597,7 +599,7 @@ class Ledger:
         try:
             return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
         except VmError as error:
-            raise InputError(f"{function} at version {version}: {error.message}") from None
+            raise InputError(f"{function} at version {version:,}: {error.message}") from None
 
     def _view_call(
         self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
@@ -947,7 +949,7 @@ class Ledger:
         script = EncodedScript(_SCRIPT_MAGIC + digest)
         committed = self._commit(self._prepared(script, "0x1", gas=(2_000_000, None)), run, definitions=definitions)
         if not committed.success:
-            raise InputError(f"the governance script failed at version {committed.version}: {committed.vm_status}")
+            raise InputError(f"the governance script failed at version {committed.version:,}: {committed.vm_status}")
         return committed
 
     def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
@@ -979,7 +981,7 @@ class Ledger:
         transaction = self._prepared(ready.call(), ready.owner, gas=(_PUBLISHING_MAX_GAS, None))
         committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
-            raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")
+            raise InputError(f"publishing {ready.name} failed at version {committed.version:,}: {committed.vm_status}")
         return committed
 
     def _prepared(

@@ -161,7 +161,7 @@ class GasProfile:
 
         how = "" if self.success else f", failed ({self.vm_status})"
         gas = plural(self.gas_used, "gas unit")
-        title = f"gas of {self.call}{how}: {gas} at ledger version {self.ledger_version}"
+        title = f"gas of {self.call}{how}: {gas} at ledger version {self.ledger_version:,}"
         rows: dict[str, dict[str, float]] = {}
         for charge in self.charges:
             own = rows.setdefault(visible(short_addresses(charge.stack[-1]), 120), dict.fromkeys(CATEGORIES, 0.0))

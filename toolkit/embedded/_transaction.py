@@ -288,7 +288,7 @@ class CommittedTransaction:
         call = self.request.executable if self.request is not None else None
         what = f"published {listed(published, _MAX_NAMED)}" if published else getattr(call, "function", self.kind)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        text = f"<CommittedTransaction version {self.version}: {what}, {how}, {plural(self.gas_used, 'gas unit')}>"
+        text = f"<CommittedTransaction version {self.version:,}: {what}, {how}, {plural(self.gas_used, 'gas unit')}>"
         return visible(short_addresses(text), 300)
 
 

@@ -157,7 +157,7 @@ class Fork:
         self._state = state or NodeState(StateSource(node), version)
         self._ledger = ForkLedger(self._state)
         self._transport = ForkTransport(self._ledger)
-        name = f"fork of {node.name} at version {version}"
+        name = f"fork of {node.name} at version {version:,}"
         # Calls in BCS: a fork has the bytecode of every type, so it need not guess from JSON.
         # By the class of the node, because the client's module imports this package.
         self.node: Any = type(node)("http://fork.invalid/v1", transport=self._transport, name=name, encoding="bcs")
@@ -175,7 +175,7 @@ class Fork:
     def __repr__(self) -> str:
         more = self.ledger_version - self.base_version
         changes = f", {plural(more, 'change')}" if more else ""
-        return visible(f"<Fork of {self._source.name} at version {self.base_version}{changes}>", 200)
+        return visible(f"<Fork of {self._source.name} at version {self.base_version:,}{changes}>", 200)
 
     def _repr_html_(self) -> str:
         facts = [("version", self.base_version), ("changes", self.ledger_version - self.base_version)]
@@ -403,7 +403,7 @@ def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes
     if not any(read(key) for key in modules):
         names = listed((str(module.id) for module in package.modules), _MAX_NAMED)
         raise InputError(
-            f"none of the modules of the package ({names}) is on this ledger at version {fork.base_version}, so it "
+            f"none of the modules of the package ({names}) is on this ledger at version {fork.base_version:,}, so it "
             f"replaces no code; compile it for the address of the published package, not for {package.address}"
         )
     done = fork.publish(code)._execution  # noqa: SLF001
@@ -452,7 +452,7 @@ class EmbeddedFork(Fork):
         self._source = node
         self._base = node.version_or_head(None) if ledger_version is None else node.past_version(ledger_version)
         self._copy = ledger.copy(self._base)
-        name = f"fork of {node.name} at version {self._base}"
+        name = f"fork of {node.name} at version {self._base:,}"
         self.node = type(node)("http://fork.invalid/v1", transport=LedgerTransport(self._copy), name=name)
 
     @property

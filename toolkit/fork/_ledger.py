@@ -81,8 +81,8 @@ class ForkLedger:
             If the fork does not have the version.
         """
         if not self.base.version <= version <= self.version:
-            span = f"{self.base.version} to {self.version}"
-            raise InputError(f"version {version} is not on this fork, which has versions {span}; ask its node")
+            span = f"{self.base.version:,} to {self.version:,}"
+            raise InputError(f"version {version:,} is not on this fork, which has versions {span}; ask its node")
 
         def read(key: bytes) -> StateValue | None:
             versions, values = self._history.get(key, ((), ()))

@@ -111,7 +111,7 @@ class Committed:
         version = reader.u64()
         if reader.uleb128() != _USER_TRANSACTION:
             raise InputError(
-                f"version {version} is not a user transaction; only user transactions can be replayed. In "
+                f"version {version:,} is not a user transaction; only user transactions can be replayed. In "
                 "toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
             )
         start = reader.position
@@ -136,12 +136,12 @@ def fee_of(events: Sequence[EmittedEvent]) -> Fee | None:
 
 def prepare_committed(node: Reads, version: int) -> PreparedCall[Committed]:
     """Prepare the read of a committed transaction in BCS."""
-    asked = f"transaction of version {version} in BCS"
+    asked = f"transaction of version {version:,} in BCS"
 
     def read(answer: Answer) -> Committed:
         found = Committed.from_bcs(answer.bcs(asked))
         if found.version != version:
-            raise SchemaError(f"{asked}: expected version {version}, got {found.version}")
+            raise SchemaError(f"{asked}: expected version {version:,}, got {found.version:,}")
         return found
 
     request = node.request("GET", path("transactions", "by_version", version), accept=BCS)
@@ -343,8 +343,8 @@ class Replay:
             kinds = Counter(one.what for one in found)
             outcome = "not verified: " + ", ".join(plural(count, f"different {what}") for what, count in kinds.items())
         lines = [
-            f"Version {self.ledger_version}: {called} from {sender}, {status_words(self.committed.status)}.",
-            f"Replayed on the state of version {self.ledger_version - 1}, {outcome}.",
+            f"Version {self.ledger_version:,}: {called} from {sender}, {status_words(self.committed.status)}.",
+            f"Replayed on the state of version {self.ledger_version - 1:,}, {outcome}.",
         ]
         rows = self.gas_rows()
         cells = [
@@ -361,7 +361,7 @@ class Replay:
 
     def __repr__(self) -> str:
         state = "verified" if self.verified else f"{plural(sum(1 for _ in self._differences()), 'difference')}"
-        return visible(f"<Replay of version {self.ledger_version}: {self.function or 'a script'}, {state}>", 200)
+        return visible(f"<Replay of version {self.ledger_version:,}: {self.function or 'a script'}, {state}>", 200)
 
     def _repr_html_(self) -> str:
         title, _, rest = self.explain().partition("\n")

@@ -93,10 +93,10 @@ class StateSource:
             return _converted(node.prepare_raw_item(f"0x{address.hex()}", what, version), lambda value: (value, None))
         where, query = ("accounts", wire_address(address_from_bytes(address))), {"ledger_version": version}
         if kind is KeyKind.MODULE:
-            asked = f"module {parse_address('0x' + address.hex())}::{what} at version {version}"
+            asked = f"module {parse_address('0x' + address.hex())}::{what} at version {version:,}"
             request = node.request("GET", path(*where, "module", what), query=query)
             return PreparedCall(request, asked, lambda answer: _bytecode(answer, asked), version)
-        asked = f"resource {what} of 0x{address.hex()} at version {version}"
+        asked = f"resource {what} of 0x{address.hex()} at version {version:,}"
         request = node.request("GET", path(*where, "resource", str(what)), query=query, accept=BCS)
         return PreparedCall(request, asked, lambda answer: (answer.bcs(asked), None), version)
 
@@ -105,7 +105,7 @@ class StateSource:
         _, address, wanted = parse_key(key)
         group, start = Group(None), None
         where = path("accounts", wire_address(address_from_bytes(address)), "resources")
-        asked = f"resources of 0x{address.hex()} at version {version} in BCS"
+        asked = f"resources of 0x{address.hex()} at version {version:,} in BCS"
         while True:
             query = {"ledger_version": version, "start": start}
             request = self.node.request("GET", where, query=query, accept=BCS)

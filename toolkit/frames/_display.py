@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
 _MAX_CELL = 200
-# Columns whose numbers are identifiers, written without separators as ledger versions are.
-_IDENTIFIERS = frozenset({"chain_id", "epoch", "round", "block_height", "sequence_number", "creation_number", "nonce"})
+# Columns whose numbers do not count anything, written without separators as codes are.
+_IDENTIFIERS = frozenset({"chain_id", "nonce"})
 _FIRST = (
     *("label", "stratum", "part", "ledger_version", "version_before", "version_after", "time"),
     *("gas_before", "gas_after", "change", "change_percent", "cause", "explanation"),
@@ -82,10 +82,9 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     """Format a frame as a table for reading.
 
     Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
-    the table; an ellipsis marks what is left out, also zeros. Quantities have thousands separators; ledger versions and
-    other identifiers have none. The most important columns come first, and empty columns are omitted. Named index
-    levels become columns. The frame itself is not modified. Notebooks display the toolkit's frames in this way; see
-    `set_display`.
+    the table; an ellipsis marks what is left out, also zeros. Numbers have thousands separators; codes and chain ids
+    have none. The most important columns come first, and empty columns are omitted. Named index levels become columns.
+    The frame itself is not modified. Notebooks display the toolkit's frames in this way; see `set_display`.
 
     Parameters
     ----------
@@ -111,8 +110,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     >>> frame = pd.DataFrame({"ledger_version": [1234, 1235], "octas": [1234567, 5], "note": [None, None]})
     >>> show(frame)
     ledger_version      octas
-              1234  1,234,567
-              1235          5
+         1,234  1,234,567
+         1,235          5
     [2 rows; without values: note]
     """
     given: Any = frame
@@ -133,7 +132,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
     names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
-    texts = [[_cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
+    texts = [[cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
     short = distinct_addresses((text for column in texts for text in column), mark=True)
     lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
     if len(part) < len(frame):
@@ -176,14 +175,14 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
 
 
-def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per kind of value
+def cell(column: str, value: Any, limit: int = _MAX_CELL) -> str:  # noqa: PLR0911  # one return per kind of value
     """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
     if not isinstance(value, list | dict | tuple) and pd.isna(value):
         return ""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int):
-        plain = column in _IDENTIFIERS or "version" in column or column.endswith("_code")
+        plain = column in _IDENTIFIERS or column.endswith("_code")
         return str(value) if plain else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
@@ -192,4 +191,4 @@ def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per ki
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"
-    return visible(cell_text(json_value(value)), _MAX_CELL)
+    return visible(cell_text(json_value(value)), limit)

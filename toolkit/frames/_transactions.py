@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
+from toolkit._present.text import number
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames import _schema as schemas
@@ -293,7 +294,7 @@ def _places(rows: pa.Table) -> list[str]:
         return [f"row {row}" for row in range(rows.num_rows)]
     word = kind.partition("_")[0]
     pairs = zip(rows[kind].to_pylist(), rows["ledger_version"].to_pylist(), strict=True)
-    return [f"{word} {index} of version {version}" for index, version in pairs]
+    return [f"{word} {index} of version {number(version)}" for index, version in pairs]
 
 
 def parsed_payload(text: str, what: str) -> Any:

@@ -54,7 +54,7 @@ def transaction_text(by: findings.Transaction) -> str:
     payload = str(by.payload_type or "").removesuffix("_payload").replace("_", " ")
     what = by.function or (f"a {payload}" if payload else by.type)
     who = f" by {by.sender}" if by.sender else ""
-    return visible(short_addresses(f"transaction {by.version} ({what}{who})"), 300)
+    return visible(short_addresses(f"transaction {by.version:,} ({what}{who})"), 300)
 
 
 # timelines ------------------------------------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ def causes_text(changes: Sequence[findings.Change]) -> str:
 def _change_text(change: findings.Change) -> str:
     what = change.what
     if not change.exact:
-        return f"a transaction between versions {change.version_before} and {change.ledger_version} {what}"
+        return f"a transaction between versions {change.start:,} and {change.ledger_version:,} {what}"
     if change.transaction is None:
-        return f"transaction {change.ledger_version} {what}"
+        return f"transaction {change.ledger_version:,} {what}"
     return f"{transaction_text(change.transaction)} {what}"
 
 

@@ -596,7 +596,7 @@ def _fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> dict[s
             row |= {f"{_SIDED[part]}_{name}": round(float(good[part].mean())) for part in _MEANS if part in good}
             row |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
         if not side.count:
-            since = f" since the change at version {ran.since}" if ran.since else ""
+            since = f" since the change at version {ran.since:,}" if ran.since else ""
             row |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
             row |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     row |= {"fee_change_low": _known(100 * fees.low), "fee_change_high": _known(100 * fees.high)}
@@ -761,12 +761,12 @@ def _side_of_path(path: str) -> Side:
     last, head = run.at(version), run.head
     if not len(last):
         first = run.observations["ledger_version"].min() if len(run.observations) else None
-        since = "it has no observations" if first is None else f"its first version is {first}"
-        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
+        since = "it has no observations" if first is None else f"its first version is {first:,}"
+        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version:,}; {since}")
     if version > head:
         raise StudyError(
-            f"{shorten(path)}: the run has no data for version {version}: the head was {head} when it was read; "
-            f"give a version up to {head}, or only the folder to compare the end of the run"
+            f"{shorten(path)}: the run has no data for version {version:,}: the head was {head:,} when it was read; "
+            f"give a version up to {head:,}, or only the folder to compare the end of the run"
         )
     return _side_at(run, path, version, last)
 
@@ -775,4 +775,4 @@ def _unsettled_notes(last: pd.DataFrame, version: int) -> Iterator[str]:
     """Yield a note on the views that changed near a version, at which they were not read."""
     labels = last.loc[last["error_code"] == NOT_READ, "label"].tolist()
     if labels:
-        yield f"version {version} was not read, and gas changed around it: not judged: {listed(labels, _MAX_NAMED)}"
+        yield f"version {version:,} was not read, and gas changed around it: not judged: {listed(labels, _MAX_NAMED)}"

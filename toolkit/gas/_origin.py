@@ -74,7 +74,7 @@ class Origin:
     def missing(self, call: Call, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return one row for committed transactions that could not be read, at the first of their versions."""
         row = self.failed(call, first, error, observed_at)
-        which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
+        which = f"transactions {first:,} to {last:,} were" if last > first else f"transaction {first:,} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
     def simulation(self, call: Call, result: Simulation, observed_at: datetime) -> dict[str, Any]:

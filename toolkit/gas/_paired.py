@@ -301,7 +301,7 @@ def _notes(recent: Recent, calls: Sequence[Mapping[str, Any]], study: Study | No
         yield f"{plural(recent.unread, 'version')} could not be read; transactions there are not compared"
     if recent.published_at is not None:
         yield (
-            f"what the change replaces was last written at version {recent.published_at}; transactions before ran "
+            f"what the change replaces was last written at version {recent.published_at:,}; transactions before ran "
             "under something else, and are not compared"
         )
     others = [call.name for call in study.calls if call.source is not Source.COMMITTED] if study else []
@@ -321,7 +321,7 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
     if failing:
         outcomes = Counter(pair["changed_outcome"] for pair in failing)
         how = listed((f"{count}: {outcome}" for outcome, count in outcomes.most_common()), _MAX_NAMED)
-        first = f"the first at version {failing[0]['ledger_version']}"
+        first = f"the first at version {failing[0]['ledger_version']:,}"
         return Finding.of(call, Verdict.FAILED, f"{len(failing)} of {judged} succeeded and now fail ({how}; {first})")
     limits = rules.limits_of(call)
     over = [pair for pair in pairs if pair["pair"] == Pair.DEARER and limits and _exceeds(pair, limits)]
@@ -330,14 +330,14 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
     worst = max(over, key=lambda pair: pair["fee_after"] - pair["fee_before"])
     costs = {name: worst[name] for name in ("gas_before", "gas_after", "fee_before", "fee_after")}
     fees = f"from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
-    most = f"the most at version {worst['ledger_version']}, {fees}"
+    most = f"the most at version {worst['ledger_version']:,}, {fees}"
     reason = f"{len(over)} of {judged} rise{'s' if len(over) == 1 else ''} over {limits}: {most}"
     return Finding.of(dict(call) | costs, Verdict.FAILED, reason, str(limits))
 
 
 def _why_not(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str | None:
     """Return why a call cannot be judged."""
-    total, span = call["transactions"], f"in versions {call['first_version']} to {call['last_version']}"
+    total, span = call["transactions"], f"in versions {call['first_version']:,} to {call['last_version']:,}"
     if not total:
         return f"nobody called it {span}"
     if not call["fails_now"] and call["judged"] < _MIN_JUDGED * total:

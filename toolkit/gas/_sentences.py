@@ -153,7 +153,7 @@ def few_text(few: FewCalls, name: Renderer) -> str:
     """Say which changes could not be judged, or distinguished, because there are too few transactions."""
     kind = _of_kind(few.stratum, name)
     places = dict.fromkeys(few.changes)  # a transaction may change several things
-    versions = listed(map(str, places), _MAX_LISTED)
+    versions = listed(map("{:,}".format, places), _MAX_LISTED)
     gas = "" if few.mean is None else f", gas {few.mean:,.0f}"
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
@@ -175,9 +175,9 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         shares = ", ".join(
             f"{name(one.stratum, _MAX_LABEL)} from {shares_text(one.share_before, one.share_after)}" for one in moved
         )
-        yield f"usage changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
+        yield f"usage changed between versions {before:,} and {after:,}, not a step: {shares} of its transactions"
     if call.weak:
-        places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
+        places = listed((f"{one.version_before:,} to {one.version_after:,}" for one in call.weak), _MAX_LISTED)
         yield (
             f"ignored {plural(len(call.weak), 'shift')} of one gas unit: rounding of gradual growth looks the same "
             f"(versions {places})"
@@ -191,7 +191,7 @@ def growth_text(slope: Slope, kind: str) -> str:
     share = percent(100 * grown / start, "+.0f") if start > 0 else counted(_decimal(grown, sign=True), "gas unit")
     rate = _decimal(slope.per_1000_versions)
     rate = f"{counted(rate, 'gas unit')} per 1,000 versions"
-    versions = f"from version {slope.version_first} to {slope.version_last}"
+    versions = f"from version {slope.version_first:,} to {slope.version_last:,}"
     what = "grows" if slope.per_1000_versions > 0 else "falls"
     over = f"{share} over {plural(slope.count, 'transaction')}"
     return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); no change explains it"
@@ -259,7 +259,7 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
     changes = plural(len(timeline.changes), "change") if timeline.changes else "no change"
     modules = listed(map(short_addresses, timeline.modules), _MAX_LISTED)
     about = f", the configuration and the code of {modules}" if modules else " and the configuration"
-    where = f"versions {timeline.first} to {timeline.last} on {visible(node, _MAX_LABEL)}"
+    where = f"versions {timeline.first:,} to {timeline.last:,} on {visible(node, _MAX_LABEL)}"
     lines = [f"{where}: {changes} to the gas schedule{about} ({plural(timeline.requests, 'read')})"]
     for change in timeline.changes:
         time = change.transaction.time if change.transaction else None
@@ -308,7 +308,7 @@ def brief_lines(steps: pd.DataFrame, calls: int) -> list[str]:
 
 
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
-    """Return a sentence about the weightiest change of a report: whose gas, by how much, since when, and why.
+    """Return a sentence about the weightiest change of a report: whose gas, by how much, where, and why.
 
     Parameters
     ----------
@@ -325,11 +325,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    when = place_text(group)
-    if group.exact:
-        date = date_text(group.time)
-        when = f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
-    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}{doubt}."
+    return f"{who}: {_magnitude(group)} {place_text(group)}{node}{_because(group)}{doubt}."
 
 
 def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
@@ -363,8 +359,8 @@ def _magnitude(group: StepGroup) -> str:
     ]
     if not sides or first.gas_before is None or first.gas_after is None:
         if first.gas_after is not None:
-            return "available"
-        return "fails differently" if first.gas_before is None else "fails"
+            return "becomes available"
+        return "fails differently" if first.gas_before is None else "starts to fail"
     if all(before == after for before, after in sides):
         return "same gas, different outcome" if not first.parts else "same gas, split differently"
     ordered = sorted(sides, key=lambda side: side[1] / side[0])
@@ -406,9 +402,9 @@ def place_text(group: StepGroup) -> str:
 def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:
     """Return a version, with its date if the ledger is a real one, or the interval that contains it."""
     if not exact:
-        return f"between versions {before} and {after}"
+        return f"between versions {before:,} and {after:,}"
     date = date_text(time)
-    return f"at version {after}" + (f" ({date})" if date else "")
+    return f"at version {after:,}" + (f" ({date})" if date else "")
 
 
 def change_text(change: StepChange, name: Renderer) -> str:
@@ -547,7 +543,7 @@ def age_text(age: RunAge) -> str:
 def _reached_text(age: RunAge) -> str:
     several = len(age.reached) > 1
     places = [
-        f"{version} on {visible(node, _MAX_LABEL)}" if several else str(version)
+        f"{version:,} on {visible(node, _MAX_LABEL)}" if several else f"{version:,}"
         for node, version in age.reached.items()
     ]
     seconds = age.since().total_seconds()
@@ -574,5 +570,5 @@ def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
         end = "Nothing new was read."
     else:
         end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
-    at_head = f"the head is {now} {listed(map(str, earlier.heads), _MAX_LISTED)}"
+    at_head = f"the head is {now} {listed(map('{:,}'.format, earlier.heads), _MAX_LISTED)}"
     return f"The run was complete to {_reached_text(earlier.age)}; {at_head}. {end}"

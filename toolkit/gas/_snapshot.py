@@ -373,8 +373,8 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = {
-        node: f"the snapshot was taken at version {one.ledger_version}, above the run's head at {heads[node]}, so the "
-        "run is older or from another ledger"
+        node: f"the snapshot was taken at version {one.ledger_version:,}, above the run's head at {heads[node]:,}, so "
+        "the run is older or from another ledger"
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     }
@@ -383,7 +383,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
     """Yield what may explain a difference: a different gas schedule or a different version."""
-    where = f"the snapshot was taken at version {before.ledger_version}, the run ends at {after.ledger_version}"
+    where = f"the snapshot was taken at version {before.ledger_version:,}, the run ends at {after.ledger_version:,}"
     if before.schedule != after.schedule and before.schedule and after.schedule:
         features = f"feature version {before.feature_version} before, {after.feature_version} now"
         yield f"the gas schedule differs ({features}), which may explain different gas; {where}"

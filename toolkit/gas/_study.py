@@ -584,7 +584,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
-        nodes = [f"{one.node}: chain {one.chain_id}, versions {one.first} to {one.last}" for one in self.record.nodes]
+        nodes = [f"{one.node}: chain {one.chain_id}, {one.first:,} to {one.last:,}" for one in self.record.nodes]
         facts = [
             ("folder", self.path),
             ("state", "complete" if self.complete else "not complete: run the study into the folder to continue"),

@@ -132,7 +132,7 @@ def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stret
     versions, gas, success = series.versions[series.answered], series.gas[series.answered], series.success
     starts = [] if timeline is None else time.schedule_versions(timeline, versions.min(), versions.max())
     ends = [0, *np.searchsorted(versions, starts), len(versions)]
-    wheres = [f"before {starts[0]:.0f}" if starts else "", *(f"from {start:.0f}" for start in starts)]
+    wheres = [f"before {starts[0]:,.0f}" if starts else "", *(f"from {start:,.0f}" for start in starts)]
     return [
         _Stretch(series, where, gas[first:end], success[series.answered][first:end])
         for where, (first, end) in zip(wheres, pairwise(ends), strict=True)
@@ -264,7 +264,7 @@ def gas_heatmap(
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:
-            style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
+            style.whole_ticks(axes.xaxis)
         else:
             time.add_dates(axes, *times)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import change_place, plural
@@ -60,12 +61,11 @@ def gas_by_version(
     Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
     the version of the change is not known, and the line is interrupted. Simulations are diamonds, committed
     transactions are dots, and failed executions are crosses. Reads without a result are bars below the axes. The y axis
-    is logarithmic if the most gas is at least 20 times the least. In a new figure, calls whose gas differs by more than
-    a factor of 100 have axes of their own, at most three.
+    is logarithmic if the most gas is at least 20 times the least.
 
     By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
     others, and `gas_heatmap` draws all calls. Each line is named at its end; next to other axes, or if space is short,
-    names are in the legend instead, with numbers if there are more than 7.
+    names are in the legend instead, with numbers if there are more than 7 or if lines have the same colour.
 
     Parameters
     ----------
@@ -101,7 +101,8 @@ def gas_by_version(
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
         Whether to draw a legend and the names at the ends of lines. If the legend would take up about half the height
-        of the axes, it lists only the calls, or is omitted. `Axes.legend` draws one with all entries.
+        of the axes, its names are cut; if that is not enough, it lists only the calls, or is omitted. `Axes.legend`
+        draws one with all entries.
 
     Returns
     -------
@@ -144,30 +145,27 @@ def gas_by_version(
     shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
     with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
         names = _draw_readings(axes, found, lines, looks)
-        marked = marks is not None and not marks.empty
-        _set_axes(axes, found, times, x=x, above=0.15 if marked else 0.05)  # room for two rows of captions
+        captions = [] if marks is None else _captions(marks)
+        _set_axes(axes, found, times, x=x, above=0.15 if captions else 0.05)  # room for two rows of captions
         strip = _draw_strip(axes, found, changes, looks)
-        if marks is not None and marked:
+        if marks is not None:
             _draw_steps(axes, marks)
-            texts.caption_versions(axes, _captions(marks))
+        texts.caption_versions(axes, captions)
         _explain_marks(axes, found, marks)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
             texts.name_ends(axes, names)
-        elif legend and len(names) > style.MAX_NAMED:  # a number at the end of each line, and in the legend
+        elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
             texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
             for n, (line, name) in enumerate(names, 1):
                 line.set_label(f"{n}  {name}")
         named_lines = [line for line, _ in names]
         needed = [] if at_ends or len(names) == 1 else named_lines
-        others = [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
-        more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(needed), "strip": strip}
-        texts.legend_below(axes, [*needed, *others], wanted=legend, **more)
+        entries = needed + [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
+        texts.legend_below(axes, entries, wanted=legend, lines=1 + (x == "both"), needed=len(needed), strip=strip)
         layout = style.figure_of(axes).get_layout_engine()
-        if (
-            strip > HIGH_STRIP and layout is not None
-        ):  # the strip shrinks with the axes: one pass leaves too little room
+        if strip > HIGH_STRIP and layout is not None:  # it shrinks with the axes: one pass leaves too little room
             layout.execute(style.figure_of(axes))
     return axes
 
@@ -341,7 +339,7 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
         if chosen.any():
             size = 7 if good and not committed else 4 if faint else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3
             look = {"marker": "x" if not good else "." if committed else "d", "markersize": size}
-            look |= {"alpha": 0.4 if faint else 0.75 if committed else 1, "zorder": 2 if faint else 4}
+            look |= {"alpha": 0.4 if faint else 0.75 if committed else 1, "zorder": 1.9 if committed else 4}
             look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
             [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
             style.tip(drawn, _tips(series, chosen))
@@ -351,7 +349,7 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
 def _tips(series: CallSeries, chosen: NDArray[np.bool_]) -> list[str]:
     """Return what a page shows on hover over each of the chosen observations."""
     pairs = zip(series.versions[chosen].tolist(), series.gas[chosen].tolist(), strict=True)
-    return [f"{_name(series)}: {plural(round(gas), 'gas unit')} at version {version:.0f}" for version, gas in pairs]
+    return [f"{_name(series)}: {plural(round(gas), 'gas unit')} at version {version:,.0f}" for version, gas in pairs]
 
 
 def _set_axes(
@@ -363,7 +361,7 @@ def _set_axes(
     """
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     if times is None:
-        style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
+        style.whole_ticks(ax.xaxis)
     elif x == "time":
         time.date_axis(ax, *times)
     else:
@@ -440,9 +438,9 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
     sources = {series.source for series in found}
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
-        ("between two readings", marks is not None and not marks["exact"].all(), hollow),
-        ("simulated at the head", Source.SIMULATE in sources, plain | {"marker": "d"}),
-        ("committed", Source.COMMITTED in sources, plain | {"marker": "."}),
+        ("between readings", marks is not None and not marks["exact"].all(), hollow),
+        ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
+        ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
         ("no result", any(series.failures() for series in found), BAR | {"color": grey}),
     ]

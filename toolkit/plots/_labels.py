@@ -63,7 +63,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
-HANDLE = 3.8  # width of what stands beside a name in a legend, as a multiple of the font size
+HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
 SHORT = 10  # points, of the lines from a figure to numbers
 MIN_BOX_NAME = 4  # characters of a name in a box
@@ -238,12 +238,12 @@ def legend_below(
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries to draw alone if all entries would take up about half the height of the axes; if they
-        do, too, their names are cut.
+        Number of leading entries whose names are cut if all entries would take up about half the height of the axes.
+        If the legend is still as tall, it has these entries only.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
-    ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
+    ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure = figure_of(ax)
     beside = CHARACTER * ticks * longest_name(ax)
     left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
@@ -251,9 +251,12 @@ def legend_below(
     width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
-    cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - HANDLE) / CHARACTER) - 1
-    for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
-        shown = [shortened(name, limit) if limit else name for name in names[:count]]
+    tries = [(count, cut) for count in (len(handles), needed) for cut in (False, True)] if wanted and handles else []
+    for count, cut in tries:
+        size = usual * (0.8 if cut else 1)
+        columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
+        limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
+        shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:

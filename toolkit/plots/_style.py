@@ -416,7 +416,7 @@ def _quantity(value: float, _: object) -> str:  # a function with a name, so tha
     return number(value)
 
 
-GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter("{:.0f}".format)
+NUMBERS = FuncFormatter(_quantity)
 
 
 class WholeTicks(MaxNLocator):
@@ -450,13 +450,13 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
         decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
+        axis.set_major_formatter(NUMBERS)  # after the scale, which sets a formatter
     else:
         whole_ticks(axis)
     return log
 
 
-def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 0) -> None:
+def whole_ticks(axis: Axis, numbers: Formatter = NUMBERS, characters: int = 0) -> None:
     """Set ticks at whole numbers; `characters` is the length of the longest label if labels are not just numbers."""
     axis.set_major_locator(WholeTicks(axis, characters))
     axis.set_major_formatter(numbers)
@@ -539,7 +539,7 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {counted(values, 'gas unit')}, versions {first:.0f} to {last:.0f}")
+            tip(line, f"{name}: {counted(values, 'gas unit')}, versions {first:,.0f} to {last:,.0f}")
 
 
 def page_colours(*, dark: bool) -> str:

@@ -19,7 +19,7 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, require
-from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, room, whole_ticks
+from toolkit.plots._style import DOTS, cause_colour, draw_marks, room, whole_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,6 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot
             ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
         elif len(marks) <= _MAX_TIMELINE_LINES:
             line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
-            line["label"] = once(ax, "ledger change")
             ax.plot([mark.x, mark.x], [y, 1], transform=across, clip_on=False, gid="timeline-line", **line)
         place = {"transform": across, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
         draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
@@ -266,6 +265,6 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
         # A version before the known times has no date; the genesis of some ledgers has no time. One just after them,
         # which may not exist yet, has the date of the last known version.
         known = versions[0] <= version <= versions[-1] + 0.01 * (versions[-1] - versions[0])
-        return f"{version:.0f}\n{f'{_time(ticks.dates(min(version, versions[-1]))):{form}}' if known else ''}"
+        return f"{version:,.0f}\n{f'{_time(ticks.dates(min(version, versions[-1]))):{form}}' if known else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

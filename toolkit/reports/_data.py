@@ -99,8 +99,8 @@ def _schedule(plan: NodeRun) -> Iterator[tuple[str, str]]:
             f"feature version {end.feature_version}, digest {end.digest}" if end else "not reported"
             for end in (found.first, found.last)
         )
-        same = f"{one}, at versions {plan.first} and {plan.last}"
-        yield plan.node, same if one == two else f"at version {plan.first}, {one}; at version {plan.last}, {two}"
+        same = f"{one}, at versions {plan.first:,} and {plan.last:,}"
+        yield plan.node, same if one == two else f"at version {plan.first:,}, {one}; at version {plan.last:,}, {two}"
 
 
 def _known(version: Any) -> int | None:
@@ -116,7 +116,7 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
     for plan in record.nodes:
         yield from (("plan", note) for note in plan.notes)
         if plan.anchor:
-            yield f"hash of transaction {plan.anchor.version}", plan.anchor.transaction_hash
+            yield f"hash of transaction {plan.anchor.version:,}", plan.anchor.transaction_hash
     yield "study digest", record.study_digest
     if rows_digest:
         yield "rows digest", rows_digest
@@ -387,7 +387,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
         return ["No view returned a result at two or more ledger versions, so the report cannot show a gas change."]
     until = data.dates.of(span[1])
     dates = data.dates.between(*span) or (until and f"until {until}")
-    versions = f"ledger versions {span[0]} to {span[1]}{f' ({dates})' if dates else ''}"
+    versions = f"ledger versions {span[0]:,} to {span[1]:,}{f' ({dates})' if dates else ''}"
     if not changed:
         partly = any(call.judged and not call.all_compared for call in data.committed)
         limit = ", as far as it can be compared" if partly else ""

@@ -57,7 +57,7 @@ def render(replay: Replay) -> str:
     profile, execution = replay.profile, replay.execution
     functions = profile.to_frame().to_dict("records")
     levels = 1 + max(depth for depth, _ in profile.tree.walk())
-    alt = f"Gas by function of version {replay.ledger_version}"
+    alt = f"Gas by function of version {replay.ledger_version:,}"
     svg = style.inline_svg("flame", (9, 1.2 + _LEVEL * levels), alt, lambda ax: flame(profile, ax=ax, title=""))
     changes = [
         {"operation": write.op, "what": key_text(key), "bytes": None if write.value is None else len(write.value)}
@@ -76,7 +76,7 @@ def render(replay: Replay) -> str:
         .get_template("replay.html.j2")
         .render(
             page_colours=style.page_colours,
-            title=f"Version {replay.ledger_version}: {short_addresses(replay.function or 'a script')}",
+            title=f"Version {replay.ledger_version:,}: {short_addresses(replay.function or 'a script')}",
             outcome=f"Sent by {sender}; it {status_words(replay.committed.status)}.",
             verified=not differences,
             verdict=verdict,

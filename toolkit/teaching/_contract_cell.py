@@ -163,5 +163,5 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
     for contract in changed:
         definition = contract.definition
         what = "upgraded to" if (definition.address, definition.name) in published else "published as"
-        text = f"{definition.wire_id} is {what} revision {definition.revision} at version {done.version}"
+        text = f"{definition.wire_id} is {what} revision {definition.revision} at version {done.version:,}"
         print(text)  # noqa: T201 - the output of the cell

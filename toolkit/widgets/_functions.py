@@ -248,7 +248,7 @@ def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction
     call = (ViewFunction if kind == "view" else EntryFunction)(name)
     abis = node.abis.at(node.ledger().version)
     if (problem := missing_function(node, call, abis)) is not None:
-        raise InputError(f"{problem} (checked against the code at version {abis.version})")
+        raise InputError(f"{problem} (checked against the code at version {abis.version:,})")
     found = function_abi(name, abis)
     if found is not None and not is_of(kind, found) and (found.is_view or found.is_entry):
         raise InputError(f"{name} is not {'a view' if kind == 'view' else 'an entry'} function")

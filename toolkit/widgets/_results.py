@@ -445,7 +445,7 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
         name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
         ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold")
     axes[-1].set_xlabel("ledger version", fontsize=9)
-    axes[-1].xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    axes[-1].xaxis.set_major_formatter(style.NUMBERS)
     axes[-1].locator_params(axis="x", nbins=6, integer=True)
     return figure
 
@@ -470,7 +470,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     if absent:
         foot = ax.get_xaxis_transform()
         ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
-    ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
+    ax.yaxis.set_major_formatter(style.NUMBERS)
     ax.locator_params(axis="y", nbins=4, integer=True)
     if column == "gas_used":
         ax.set_ylim(bottom=0)

@@ -87,7 +87,7 @@ class LedgerState:
             ("epoch", self.epoch),
             ("block height", self.block_height),
         ]
-        return facts_html(f"ledger at version {self.version}", facts)
+        return facts_html(f"ledger at version {self.version:,}", facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def test_an_asset_that_does_not_exist_is_noted():
     account = Node(URL, transport=there).account("0xa11ce", assets=["0x901d", USD, "0xbeef::usd::USDD", "0x901e"])
     assert account.balances["balance"].tolist() == [0, 0, 0, 0]
     misspelt = (f"CoinInfo of {parse_address('0xbeef')}::usd::USDD", f"Metadata of {parse_address('0x901e')}")
-    assert account.notes == tuple(f"the ledger has no {one} at version 1000" for one in misspelt)
+    assert account.notes == tuple(f"the ledger has no {one} at version 1,000" for one in misspelt)
     assert sum(call == "POST /view" for call, *_ in there.asked) == 1
 
 
@@ -305,7 +305,7 @@ def test_pages_without_end_are_an_error(cursors):
 def test_an_answer_of_another_shape_is_a_schema_error(body):
     """It names what was read."""
     there = Ledger({}, routes={"GET /accounts/0xa11ce/resources": answer(body)})
-    with pytest.raises(SchemaError, match=r"resources .*\b0xa11ce\b.*\b1000\b"):
+    with pytest.raises(SchemaError, match=r"resources .*\b0xa11ce\b.*\b1,000\b"):
         Node(URL, transport=there).account("0xa11ce")
 
 

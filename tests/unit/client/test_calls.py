@@ -145,7 +145,7 @@ class TestView:
     def test_a_version_that_is_not_there_is_not_an_absent_module(self):
         """A 404 for the version is raised, whatever was asked at it."""
         node, _ = node_with({M_PATH: refused(404, "version_not_found", head=ledger())})
-        with pytest.raises(NotFound, match="head is version 1000"):
+        with pytest.raises(NotFound, match="head is version 1,000"):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=5_000)
 
     def test_arguments_that_do_not_fit_are_refused_before_the_call(self):

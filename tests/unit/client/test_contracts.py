@@ -237,7 +237,7 @@ def test_a_clipped_plan_is_a_warning():
         ("0xcafe", InputError, "expected a module, .*, got '0xcafe'; 0xcafe has the modules shop, bank"),
         ("0xcafe::shop::price", InputError, "got the function '0xcafe::shop::price'; write 0xcafe::shop"),
         ("cafe", InputError, "got 'cafe'"),
-        ("0xcafe::shoq", NotFound, r"0xcafe::shoq does not exist at version 1000 .*; did you mean `shop`\?"),
+        ("0xcafe::shoq", NotFound, r"0xcafe::shoq does not exist at version 1,000 .*; did you mean `shop`\?"),
         ("0xcafe::teahouse", NotFound, "0xcafe::teahouse does not exist .*; 0xcafe has the modules shop, bank"),
         (5, InputError, "module id must be a string"),
     ],
@@ -270,7 +270,7 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
     """The suggestion is left out."""
     routes = {"GET /accounts/0xcafe/modules": listing}
     transport = fake(**routes, **{"GET /accounts/0xcafe/module/shoq": refused(404, "module_not_found", head=HEAD)})
-    with pytest.raises(NotFound, match=r"0xcafe::shoq\b.*\b1000\b") as caught:
+    with pytest.raises(NotFound, match=r"0xcafe::shoq\b.*\b1,000\b") as caught:
         toolkit.Node(URL, transport=transport).contract("0xcafe::shoq")
     assert (caught.value.status, caught.value.error_code) == (404, "module_not_found")
 
@@ -278,7 +278,7 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
 def test_the_tables_show_functions_and_structs(shop):
     """Views first, then what is simulated, then the rest; the module's own types by their names."""
     assert str(shop).splitlines() == [
-        f"0xcafe::shop at ledger version 1000 of {URL}",
+        f"0xcafe::shop at ledger version 1,000 of {URL}",
         "",
         "Functions",
         "  name         kind           signature",

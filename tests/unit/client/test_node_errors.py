@@ -70,7 +70,7 @@ def test_each_status_has_its_class(status, kind):
             refused(404, "module_not_found", "m::pruned not found"), errors.NotFound, "m::pruned", id="a name like it"
         ),
         pytest.param(
-            refused(404, "version_not_found", head=HEAD), errors.NotFound, "head is version 1000", id="above the head"
+            refused(404, "version_not_found", head=HEAD), errors.NotFound, "head is version 1,000", id="above the head"
         ),
     ],
 )

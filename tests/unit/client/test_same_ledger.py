@@ -96,7 +96,7 @@ def test_another_transaction_is_another_ledger_at_once():
 @pytest.mark.parametrize(
     ("later", "words"),
     [
-        (transaction(head=990), "expected a head of 1000 or later, got 990"),
+        (transaction(head=990), "expected a head of 1,000 or later, got 990"),
         (transaction(oldest=4), "expected an oldest version of 5 or later, got 4"),
         (refused(404, "transaction_not_found", head=ledger(890, oldest=5)), "it is missing"),
         (refused(404, "version_not_found", head=ledger(5_000, oldest=5)), "it is missing"),
@@ -122,7 +122,7 @@ def test_an_anchor_that_cannot_be_read_any_more_leaves_the_numbers(later):
     watched.answers(later)
     watched.guard.check()
     watched.answers(described(900), where="GET ")
-    with pytest.raises(LedgerChanged, match=r"head.*\b1000\b"):
+    with pytest.raises(LedgerChanged, match=r"head.*\b1,000\b"):
         watched.guard.check()
 
 

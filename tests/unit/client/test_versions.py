@@ -92,7 +92,7 @@ def test_listed_versions_keep_order_and_repetition(plan, expected):
             1_000,
             0,
             [998, 999, 1000],
-            ("versions 1001 to 2000 do not exist yet; reading to 1000, the latest",),
+            ("versions 1,001 to 2,000 do not exist yet; reading to 1,000, the latest",),
         ),
         ("0:-1/3", 1_000, 500, [500, 750, 1000], ("versions 0 to 499 are pruned; reading from 500",)),
         ([1, 5_000], 1_000, 100, [1, 5_000], ()),
@@ -108,10 +108,10 @@ def test_ranges_are_clipped_with_a_note_and_lists_are_not(plan, head, oldest, ex
     ("plan", "words"),
     [
         ("200:100", "runs from 200 down to 100; write the older version first"),
-        ("-1:5", "runs from 1000 down to 5"),
-        ("2000:3000", "cannot be read: this node has versions 100 to 1000"),
-        ("0:50", "cannot be read: this node has versions 100 to 1000"),
-        ("50", "cannot be read: this node has versions 100 to 1000"),
+        ("-1:5", "runs from 1,000 down to 5"),
+        ("2000:3000", "cannot be read: this node has versions 100 to 1,000"),
+        ("0:50", "cannot be read: this node has versions 100 to 1,000"),
+        ("50", "cannot be read: this node has versions 100 to 1,000"),
     ],
 )
 def test_a_range_that_cannot_be_read_is_refused(plan, words):
@@ -208,7 +208,7 @@ def test_a_date_after_the_head_is_clipped_and_said_so():
     plan = resolve_versions("2026-05-01..2030-01-01/2", head=HEAD, version_at=version_at)
     assert list(plan.versions) == [0, HEAD]
     assert plan.notes == (
-        "2030-01-01T00:00:00+00:00 is after the time of this node's head; reading to the head, version 1000",
+        "2030-01-01T00:00:00+00:00 is after the time of this node's head; reading to the head, version 1,000",
     )
     assert resolve_versions("2026-05-01..2026-06-01/2", head=HEAD, version_at=version_at).notes == ()
 
@@ -217,7 +217,7 @@ def test_a_date_after_the_head_is_clipped_and_said_so():
     ("plan", "words"),
     [
         ("2020-01-01..2020-02-01/3", "ends at 2020-02-01T00:00:00.00:00, before version 500, the oldest"),
-        ("2030-01-01..2031-01-01", "begins at 2030-01-01T00:00:00.00:00, after this node's head, version 1000"),
+        ("2030-01-01..2031-01-01", "begins at 2030-01-01T00:00:00.00:00, after this node's head, version 1,000"),
         ("2026-06-01..2026-05-01", "runs backwards.*write the older time first"),
         ("2026-05-02..2026-05-03", "has no ledger version; version 600 is the first after it"),
     ],

@@ -48,12 +48,12 @@ def test_times_of_another_zone_have_their_offset():
 
 
 def test_numbers_are_for_reading():
-    """Quantities have separators, versions and other identifiers have none, missing values are empty."""
+    """Numbers have separators, chain ids have none, missing values are empty."""
     frame = pd.DataFrame(
         {
             "ledger_version": pd.array([1234567, 1234568], dtype="uint64[pyarrow]"),
             "octas": pd.array([2**70, None], dtype="u128"),
-            "epoch": [1000, 2000],
+            "chain_id": [1000, 2000],
             "at": [datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC), None],
             "ok": [True, False],
             "nothing": [None, None],
@@ -61,9 +61,9 @@ def test_numbers_are_for_reading():
         }
     )
     table = show(frame)
-    assert table.columns == ("ledger_version", "octas", "epoch", "at", "ok", "parts")
-    assert table.rows[0] == ("1234567", f"{2**70:,}", "1000", "2026-01-02 03:04:05", "True", '["a", 2]')
-    assert table.rows[1] == ("1234568", "", "2000", "", "False", "")
+    assert table.columns == ("ledger_version", "octas", "chain_id", "at", "ok", "parts")
+    assert table.rows[0] == ("1,234,567", f"{2**70:,}", "1000", "2026-01-02 03:04:05", "True", '["a", 2]')
+    assert table.rows[1] == ("1,234,568", "", "2000", "", "False", "")
     assert table.note == "2 rows; without values: nothing"
 
 

@@ -259,7 +259,7 @@ def test_a_side_is_a_run_at_a_version(run_folder):
 
 def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
     """Nobody read version 1500, and the gas changed somewhere around it: it is not judged, and that is said."""
-    with pytest.warns(UserWarning, match="version 1500 was not read"):
+    with pytest.warns(UserWarning, match="version 1,500 was not read"):
         found = compare(f"{run_folder}@1500", run_folder)
     assert only(found)["error_before"] == "not_read"
     assert compare(f"{run_folder}@2000", f"{run_folder}@2500").warnings == ()
@@ -275,8 +275,8 @@ def test_a_folder_whose_own_name_has_an_at_is_opened_as_such(run_folder):
 @pytest.mark.parametrize(
     ("version", "error", "words"),
     [
-        ("999", StudyError, "no observation at or before version 999; its first version is 1000"),
-        ("3001", StudyError, "no data for version 3001: the head was 3000"),
+        ("999", StudyError, "no observation at or before version 999; its first version is 1,000"),
+        ("3001", StudyError, "no data for version 3,001: the head was 3,000"),
         *(
             (text, InputError, f"a ledger version after the @.*@1000, got '{text}'")
             for text in ("x", "-1", "", "1000 ")

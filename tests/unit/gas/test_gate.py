@@ -243,7 +243,7 @@ def test_the_age_of_a_run_is_said(run, tmp_path):
     change_manifest(tmp_path / "x", finished_at=(now - timedelta(days=3, hours=1)).isoformat())
     assert compare(run, run).gate("2%").notes == ()
     (note,) = compare(run, tmp_path / "x").gate("2%").notes
-    assert note.startswith("the run is complete to version 4999, read 3 days ago (")
+    assert note.startswith("the run is complete to version 4,999, read 3 days ago (")
     change_manifest(tmp_path / "x", checked_at=now.isoformat())  # the head was seen to be the same
     assert compare(run, tmp_path / "x").gate("2%").notes == ()
 

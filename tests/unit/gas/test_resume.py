@@ -44,9 +44,9 @@ def test_a_ledger_that_began_anew_is_noticed(tmp_path, monkeypatch):
     """The same chain id, another transaction at the last version: the histories do not mix."""
     monkeypatch.setattr("toolkit.client._reads._PAUSES_S", ())
     broken(tmp_path, **hashed("a"))
-    with pytest.raises(StudyError, match=r"expected transaction 10000 to be 0xa+, got"):
+    with pytest.raises(StudyError, match=r"expected transaction 10,000 to be 0xa+, got"):
         run(tmp_path, node=made_node(hashed("b"))[0])
-    with pytest.raises(StudyError, match=r"expected transaction 10000 to be 0xa+, but it is missing"):
+    with pytest.raises(StudyError, match=r"expected transaction 10,000 to be 0xa+, but it is missing"):
         run(
             tmp_path, node=made_node({f"GET /transactions/by_version/{HEAD}": refused(404, "transaction_not_found")})[0]
         )
@@ -231,7 +231,7 @@ def test_committed_transactions_are_read_on(tmp_path):
     own = {"paid": {"committed": "0x1::m::pay", "versions": "-100:"}}
     first = run(tmp_path / "b", calls=own, versions="0:10")
     with pytest.raises(
-        StudyError, match=r"'paid': the run has transactions 9901 to 10000, .* 19901 to 20000, .*--fresh"
+        StudyError, match=r"'paid': the run has transactions 9,901 to 10,000, .* 19,901 to 20,000, .*--fresh"
     ):
         run(tmp_path / "b", node=made_node(head=20_000)[0], calls=own, versions="0:10")
     assert Run.open(tmp_path / "b").complete

@@ -343,7 +343,7 @@ def test_a_pruned_start_is_noted(tmp_path):
     """What was clipped is in the run."""
     found = run(tmp_path / "run", node=made_node(oldest=5_000)[0], versions="0:-1/3")
     assert found.observations["ledger_version"].tolist() == [5_000, 7_500, 10_000]
-    assert "versions 0 to 4999 are pruned" in found.manifest["nodes"][0]["notes"][0]
+    assert "versions 0 to 4,999 are pruned" in found.manifest["nodes"][0]["notes"][0]
 
 
 def test_simulations_run_once_at_the_head(tmp_path):

@@ -121,9 +121,9 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
     gate = check_snapshot(comparison)
     assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("size", 3, 21)]
     text = comparison_text(comparison, gate)
-    assert "cause of size: at version 3502" in text
-    assert "gas schedule: transaction 3502" in text
-    assert "the snapshot was taken at version 3450, the run ends at 4999" in comparison.warnings
+    assert "cause of size: at version 3,502" in text
+    assert "gas schedule: transaction 3,502" in text
+    assert "the snapshot was taken at version 3,450, the run ends at 4,999" in comparison.warnings
 
 
 def test_the_rules_of_the_study_hold(run, edited):

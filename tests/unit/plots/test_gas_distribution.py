@@ -56,7 +56,7 @@ def test_a_change_of_the_gas_schedule_begins_a_row() -> None:
     rows = [(synthetic_run.TENFOLD, "schedule"), (synthetic_run.UPGRADE, "code"), (9_000, "schedule")]
     ax = gas_distribution(frame, timeline=pd.DataFrame(rows, columns=["ledger_version", "kind"]))
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names == ["registrations\n26 transactions, before 2503", "registrations\n26 transactions, from 2503"]
+    assert names == ["registrations\n26 transactions, before 2,503", "registrations\n26 transactions, from 2,503"]
     late = frame[(frame["source"] == "committed") & (frame["ledger_version"] >= synthetic_run.TENFOLD)]
     medians = [line.get_xdata()[0] for line in ax.findobj(lambda artist: artist.get_gid() == "median")]
     assert medians[1] == sorted(late["gas_used"].astype(float))[12]

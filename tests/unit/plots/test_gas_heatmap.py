@@ -88,6 +88,6 @@ def test_a_timeline_is_marked_below_the_rows() -> None:
     ax = gas_heatmap(frame, timeline=changes)
     marks = [ax.findobj(lambda one, kind=kind: one.get_gid() == f"timeline-{kind}") for kind in ("code", "schedule")]
     assert [[list(mark.get_xdata()) for mark in group] for group in marks] == [[[60]], [[100]]]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ledger change", "code", "gas schedule"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["code", "gas schedule"]
     bottom = ax.get_xaxis_transform().transform(marks[0][0].get_xydata()[0])[1]
     assert bottom < ax.transData.transform((0, 0.5))[1]

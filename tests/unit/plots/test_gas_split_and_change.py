@@ -55,10 +55,10 @@ def test_dumbbells_stand_at_gas_before_and_after() -> None:
     ax = gas_change(synthetic_run.steps())
     (before,), (after,) = (ax.findobj(lambda a, g=gid: a.get_gid() == g) for gid in ("before", "after"))
     names = [label.get_text() for label in ax.get_yticklabels()]
-    row = names.index("vault total  ·  3204")
+    row = names.index("vault total  ·  3,204")
     assert before.get_offsets()[row].tolist() == [140, row]
     assert after.get_offsets()[row].tolist() == [60, row]
-    place = names.index("names registered  ·  125 to 2400")
+    place = names.index("names registered  ·  125 to 2,400")
     assert texts(ax, "change")[place] == "×5 in 16 steps"
     assert len(names) == 14
 

@@ -42,7 +42,7 @@ steps.attrs["toolkit"] = {"label": {"source": "study"}}
 shown = html(steps)
 names = ("label", "version_after", "gas_after", "cause", "explanation", "fingerprint")
 places = [shown.index(f">{name}<") for name in names]
-assert places == sorted(places) and "5,000" in shown and ">1234<" in shown and ">time<" not in shown
+assert places == sorted(places) and "5,000" in shown and ">1,234<" in shown and ">time<" not in shown
 with pd.option_context("display.notebook_repr_html", False):
     assert html(steps) == ""
 shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, lambda frame: "mine")

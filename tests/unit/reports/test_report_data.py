@@ -42,9 +42,9 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
 def test_headline_says_which_when_how_much_and_why() -> None:
     """The first sentences answer the question the report is for; what limits it follows once, in the notes."""
     first, second = headline(build(run()), visible)
-    assert first == "5 of 10 calls: ×10 since version 2503, when the gas schedule changed."
+    assert first == "5 of 10 calls: ×10 at version 2,503, when the gas schedule changed."
     assert (
-        second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4999; 2 without a change; 3 not judged."
+        second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4,999; 2 without a change; 3 not judged."
     )
     assert notes(build(run()), visible) == [
         (
@@ -61,12 +61,12 @@ def test_headline_says_which_when_how_much_and_why() -> None:
 @pytest.mark.parametrize(
     ("changes", "cause", "ratio", "sentence"),
     [
-        ([(4, 36)], "schedule", 10, "a: ×9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
-        ([(4, 36), (10, 100)], "schedule", 2.5, "2 of 5 calls: ×9 to ×10 since 2026-05-06 (version 7), when the gas schedule rose (×2.5)."),
-        ([(10, 5), (10, 20)], "mixed", None, "2 of 5 calls: −50 % to ×2 since 2026-05-06 (version 7), for several causes."),
-        ([(None, 3)], "code", None, "a: available since 2026-05-06 (version 7), when code was published."),
-        ([(3, None)], "unexplained", None, "a: fails since 2026-05-06 (version 7); no cause was found."),
-        ([(3, 3)], "unknown", None, "a: same gas, different outcome since 2026-05-06 (version 7)."),
+        ([(4, 36)], "schedule", 10, "a: ×9 at version 7 (2026-05-06), when the gas schedule rose tenfold."),
+        ([(4, 36), (10, 100)], "schedule", 2.5, "2 of 5 calls: ×9 to ×10 at version 7 (2026-05-06), when the gas schedule rose (×2.5)."),
+        ([(10, 5), (10, 20)], "mixed", None, "2 of 5 calls: −50 % to ×2 at version 7 (2026-05-06), for several causes."),
+        ([(None, 3)], "code", None, "a: becomes available at version 7 (2026-05-06), when code was published."),
+        ([(3, None)], "unexplained", None, "a: starts to fail at version 7 (2026-05-06); no cause was found."),
+        ([(3, 3)], "unknown", None, "a: same gas, different outcome at version 7 (2026-05-06)."),
     ],
 )  # fmt: skip
 def test_the_lead_is_the_largest_change(changes, cause, ratio, sentence) -> None:
@@ -102,7 +102,7 @@ def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
     """What could not be narrowed is told as between two versions."""
-    assert "between versions 2500 and 2525" in headline(build(run(resolved=False)), visible)[0]
+    assert "between versions 2,500 and 2,525" in headline(build(run(resolved=False)), visible)[0]
 
 
 def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
@@ -110,7 +110,7 @@ def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
     assert headline(build(none), visible) == [
-        "No gas change was found: 7 calls read at ledger versions 0 to 4999; 3 not judged."
+        "No gas change was found: 7 calls read at ledger versions 0 to 4,999; 3 not judged."
     ]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
     assert "cannot show a gas change" in headline(build(once), visible)[0]

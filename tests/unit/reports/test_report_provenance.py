@@ -28,11 +28,11 @@ def run(provenance: Provenance) -> synthetic_run.Run:
 def test_the_schedule_at_both_ends_is_told() -> None:
     """Names stay as they are spelled; what was not there at first says so."""
     facts = build(run(Provenance(ScheduleEnds(OLD, NEW), MODULES))).provenance
-    words = "at version 0, feature version 42, digest aa; at version 4999, feature version 45, digest bb"
+    words = "at version 0, feature version 42, digest aa; at version 4,999, feature version 45, digest bb"
     assert facts.schedules == (("embedded", words),)
     assert facts.manifest == (
         ("plan", "from 0 clipped to 100: older versions are pruned"),
-        ("hash of transaction 4999", "0xff"),
+        ("hash of transaction 4,999", "0xff"),
         ("study digest", "ee"),
     )
 
@@ -46,4 +46,4 @@ def test_the_page_tells_them() -> None:
 def test_equal_ends_are_said_once() -> None:
     """A schedule that did not change is told in one half."""
     ((_, schedule),) = build(run(Provenance(ScheduleEnds(NEW, NEW), {}))).provenance.schedules
-    assert schedule == "feature version 45, digest bb, at versions 0 and 4999"
+    assert schedule == "feature version 45, digest bb, at versions 0 and 4,999"

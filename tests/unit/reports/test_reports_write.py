@@ -164,10 +164,8 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
             Page(page[page.index("<body>") :].removesuffix("</html>\n").removesuffix("</body>\n") + "</body>").words
         ).split()
     )
-    assert text.startswith(
-        "Gas report · model gas of the embedded node Demo 5 of 10 calls: ×10 since version 2503, when"
-    )
-    assert text.index("Since version") < text.index("All changes, largest first") < text.index("Model gas.")
+    assert text.startswith("Gas report · model gas of the embedded node Demo 5 of 10 calls: ×10 at version 2,503, when")
+    assert text.index("Ledger version") < text.index("All changes, largest first") < text.index("Model gas.")
     assert page.index("</h1>") < page.index("<svg") < page.index('<table class="top cards">') < page.index("<main>")
 
 
@@ -210,12 +208,12 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     """Overview of each scale and split, for wide and for narrow pages, and one figure per call."""
     assert page.count("<svg ") == 2 * (2 + 1) + 8
-    assert ">2503 gas schedule</text>" in page
+    assert ">2,503 gas schedule</text>" in page
 
 
 def test_figures_tell_their_values_on_hover(page: str) -> None:
     """Each flat piece of a line has its call, gas and versions, and each dot its own."""
-    assert "<title>APT supply: 3 gas units, versions 0 to 2502</title>" in page
+    assert "<title>APT supply: 3 gas units, versions 0 to 2,502</title>" in page
     assert re.search(r"<use [^<>]*><title>registrations: \d+ gas units at version \d+</title></use>", page)
 
 

@@ -392,9 +392,9 @@ def test_a_version_that_does_not_exist_is_named_at_its_field(made):
     """What only the node knows is said at the versions."""
     form = made(Study(calls=[COUNT], versions="20000:30000/5", nodes=[NAME]))
     form.run()
-    assert "this node has versions 0 to 10000" in form.errors["span"]
+    assert "this node has versions 0 to 10,000" in form.errors["span"]
     assert not form.check()
-    assert "this node has versions 0 to 10000" in form.errors["span"]
+    assert "this node has versions 0 to 10,000" in form.errors["span"]
 
 
 def test_a_saved_notebook_shows_the_figure_and_the_words(done):
@@ -408,7 +408,7 @@ def test_a_saved_notebook_shows_the_figure_and_the_words(done):
         "<caption>Entries</caption>",
         '<img class="ltk-plot" width="620" alt="Gas of 1 call by ledger version" src="data:image/png;base64,',
         "<summary>",
-        f"At version {RISE}",
+        f"At version {RISE:,}",
     ):
         assert words in picture
     assert not re.search("<script|<svg|<button|Click", picture)  # sites that show notebooks remove these
@@ -595,7 +595,7 @@ def test_check_names_versions_that_the_node_does_not_have(made):
     """Listed versions above the head are counted; one request is one request."""
     form = made(Study(calls=[COUNT], versions=[5, 20_000], nodes=[NAME]))
     assert form.check()
-    assert "1 of 2 listed versions: above the head 10000" in form._status.text
+    assert "1 of 2 listed versions: above the head 10,000" in form._status.text
     assert form._status.kind == "hint"
     form.study = Study(calls=[COUNT], versions=[5], nodes=[NAME])
     assert form.check()

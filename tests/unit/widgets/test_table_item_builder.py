@@ -215,7 +215,7 @@ def test_keys_need_a_table(builder):
     assert set(builder.errors) >= {"handle", "key_type"}
     builder.owner, builder.key_range = "0xcafe", "9000:9010"
     builder.list_keys()
-    assert "this node has versions 0 to 4999" in builder.errors["key_range"]
+    assert "this node has versions 0 to 4,999" in builder.errors["key_range"]
     builder.key_range = "x"
     builder.list_keys()
     assert "is not understood" in builder.errors["key_range"]

@@ -185,12 +185,12 @@ class _Source:
         missing = []
         for first, last in ends:
             if first == last:
-                missing.append(f"at version {first}")
+                missing.append(f"at version {first:,}")
             elif first < last:
-                missing.append(f"at versions {first} to {last}")
+                missing.append(f"at versions {first:,} to {last:,}")
         for before, after in self.cells():
             if after - before > 1:
-                missing.append(f"between versions {before} and {after}, where it changed")
+                missing.append(f"between versions {before:,} and {after:,}, where it changed")
         return findings.Unread(self.name, why, " and ".join(missing)) if missing else None
 
 

@@ -102,7 +102,7 @@ class Evidence:
         """Return the gas schedule at a version."""
         found: GasSchedule | None = self.resource(FRAMEWORK, SCHEDULE, version)
         if found is None:
-            raise SchemaError(f"the ledger has no {SCHEDULE} at version {version}")
+            raise SchemaError(f"the ledger has no {SCHEDULE} at version {version:,}")
         return found
 
     def resource(self, address: str, tag: str, version: int) -> Any:

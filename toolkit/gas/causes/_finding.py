@@ -106,7 +106,7 @@ def _of_node(step: Step) -> str | None:
         builds = f"from {step.build_before or 'an unnamed build'} to {step.build_after or 'an unnamed build'}"
         return f"the build of the node changed {builds} between the two reads, so they cannot be compared"
     if step.error_before in PRUNED:
-        return f"version {step.version_before} has been pruned from this node"
+        return f"version {step.version_before:,} has been pruned from this node"
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
     codes = ", ".join(sorted(map(str, refused)))
     return f"the node itself rejected one of the two reads ({codes})" if refused else None

@@ -193,7 +193,7 @@ class Plan:
             rows = [*map(_row, node.calls), ("total", "", _range(*node.requests))]
             build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
             model = "; its gas is a model" if node.model else ""
-            stored = f"holds versions {node.oldest} to {node.head}"
+            stored = f"holds versions {node.oldest:,} to {node.head:,}"
             lines += ["", f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"]
             lines += text_table(rows, head=("call", "what is read", "requests"), numbers_from=2, indent="  ")
             lines += _notes(node)
@@ -275,12 +275,13 @@ def _reading_text(call: CallEstimate) -> str:
     if call.source.read_at is ReadAt.HEAD:
         return call.source.label
     if call.source.read_at is ReadAt.TRANSACTIONS:
+        read = f"transactions {version_range(call.first, call.last)}"
         sample = f", a sample of {_range(call.requests, call.requests_most)} pages"
-        return f"transactions {call.first} to {call.last}{sample if call.requests < call.requests_most else ''}"
+        return read + sample * (call.requests < call.requests_most)
     if call.requests < call.requests_most:
-        return f"search from {call.first} to {call.last}"
+        return f"search from {call.first:,} to {call.last:,}"
     several = f"{call.source.label} at {call.requests:,} versions, {version_range(call.first, call.last)}"
-    return several if call.requests > 1 else f"{call.source.label} at version {call.first}"
+    return several if call.requests > 1 else f"{call.source.label} at version {call.first:,}"
 
 
 def _notes(node: NodeEstimate) -> Iterator[str]:

@@ -61,7 +61,7 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
     notes = [*found.notes]
     if not isinstance(wanted, VersionPlan):  # ranges are clipped; listed versions become rows with the node's error
         pruned, beyond = sum(at < oldest for at in versions), sum(at > head for at in versions)
-        for count, why in ((pruned, f"pruned, the oldest is {oldest}"), (beyond, f"above the head {head}")):
+        for count, why in ((pruned, f"pruned, the oldest is {oldest:,}"), (beyond, f"above the head {head:,}")):
             if count:
                 notes.append(f"{count:,} of {len(versions):,} listed versions: {why}; each becomes a row with an error")
     committed, sample = {}, {}
@@ -122,8 +122,8 @@ def anchored(node: Node, plan: P) -> P:
     if (found := LedgerAnchor.taken(node, version).anchor) is not None:
         return structs.replace(plan, anchor=found)
     note = (
-        f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "
-        "the node serves the same ledger during the whole run"
+        f"transaction {version:,} could not be read, so only the chain id, the head and the oldest version show "
+        "whether the node serves the same ledger during the whole run"
     )
     return structs.replace(plan, anchor=None, notes=(*plan.notes, note))
 
@@ -188,9 +188,9 @@ def _further_range(call: Call, plan: NodePlan, now: NodePlan) -> Range:
     (first, last), (start, end) = plan.range_of(call), now.range_of(call)
     if start > last + 1 or now.oldest > max(first, plan.oldest):
         raise StudyError(
-            f"call {call.name!r}: the run has transactions {first} to {last}, but the node now offers {start} to "
-            f"{end}, and the two cannot be judged together. Start over with --fresh (fresh=True in Python), or choose "
-            "another folder"
+            f"call {call.name!r}: the run has transactions {first:,} to {last:,}, but the node now offers "
+            f"{start:,} to {end:,}, and the two cannot be judged together. Start over with --fresh (fresh=True in "
+            "Python), or choose another folder"
         )
     return first, end
 

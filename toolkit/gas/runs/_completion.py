@@ -125,7 +125,7 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
         for version, side in ((step.version_before, "before"), (step.version_after, "after")):
             outcome = tuple(getattr(step, f"{name}_{side}") for name in ("gas", "success", "error"))
             if again.get((step.fingerprint, version), outcome) != outcome:
-                why = f"the node answered differently when version {version} was read again"
+                why = f"the node answered differently when version {version:,} was read again"
                 found[step] = Explanation(Cause.NODE, why)
     return found
 
