@@ -21,8 +21,7 @@ from toolkit.frames._columns import plain_columns
 from toolkit.gas._cause_sentences import not_seen_text
 from toolkit.gas._findings import Unread
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._timeline import found_timeline
-from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas._timeline import find_timeline, found_timeline
 from toolkit.gas.causes._facts import CONFIGURATION
 
 CONTRACTS = [

@@ -9,25 +9,26 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, create_model
+from pydantic import Field, TypeAdapter
 
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call, other_names
-from toolkit.gas._compare import Comparison, Ran, Side, compared, is_local, ran_on
+from toolkit.gas._compare import Comparison, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._sides import Ran, Side
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date, timedelta
     from pathlib import Path
 
     from toolkit.gas._study import Run, Study
@@ -42,7 +43,6 @@ _MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
 _SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
-_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
 
@@ -65,12 +65,13 @@ class NodeFacts(FileModel):
     """Digest of the bytecode of each called module at that version."""
 
 
-# A node in a snapshot file, with a table of the calls of each source by label.
-if TYPE_CHECKING:
-    _NodeTable = NodeFacts
-else:
-    _BY_LABEL = (dict[str, Any], Field(default_factory=dict))
-    _NodeTable = create_model("_NodeTable", __base__=NodeFacts, **dict.fromkeys(_SECTIONS, _BY_LABEL))
+class _NodeTable(NodeFacts):
+    """A node in a snapshot file, with a table of the calls of each source by label."""
+
+    view: dict[str, Any] = Field(default_factory=dict)
+    simulate: dict[str, Any] = Field(default_factory=dict)
+    simulate_at_version: dict[str, Any] = Field(default_factory=dict)
+    committed: dict[str, Any] = Field(default_factory=dict)
 
 
 class _File(FileModel):
@@ -190,7 +191,7 @@ def _line(row: Mapping[str, Any]) -> Line:
 
 
 def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
-    ran = ran_on(Side("", run.observations, run=run), call.fingerprint, plan.node)
+    ran = Side("", run.observations, run=run).ran(call.fingerprint, plan.node)
     if ran.why:
         raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
     price = ran.typical_price
@@ -332,13 +333,11 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
             "gas_used": line.gas,
             "success": line.fails is None,
             "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
-            "observed_at": _UNKNOWN_TIME,
-            "toolkit_version": "",
         }
         rows.append(row)
         if line.ran is not None:
             ran[row["fingerprint"]] = line.ran
-    return Side(name, frame_of_rows(OBSERVATIONS, rows), ran=ran)
+    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=ran)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -367,7 +366,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
     explains = run if one_ledger else None
-    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, ran={})
+    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, stored={})
     found = compared(_side(name, snapshot, run.study), after)
     notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}

@@ -463,7 +463,7 @@ class GasExplorer(FunctionBuilder):
             if study is None:
                 return False
             try:
-                plan = estimate(study.specification(self._asked))
+                plan = estimate(study.on_node(self._asked))
             except ToolkitError as error:
                 self._blame_study(error)
                 return False
@@ -513,7 +513,7 @@ class GasExplorer(FunctionBuilder):
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
         try:
-            run_study(study.specification(self._asked), folder, progress=partial(self._note, stopping))
+            run_study(study.on_node(self._asked), folder, progress=partial(self._note, stopping))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         run = None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._progress import ProgressHook
-    from toolkit.gas.plan._plan import StudySpec
+    from toolkit.gas._study import Study
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import Manifest, NodeRun
     from toolkit.gas.runs._store import Journal, RunStore
@@ -23,7 +23,7 @@ class Job:
 
     Attributes
     ----------
-    spec : StudySpec
+    study : Study
     store : RunStore
     nodes : tuple of Node
         One per node of the study.
@@ -34,7 +34,7 @@ class Job:
     progress : bool or callable
     """
 
-    spec: StudySpec
+    study: Study
     store: RunStore
     nodes: tuple[Node, ...] = ()
     executor: Executor | None = None

@@ -1,4 +1,4 @@
-"""The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, all written atomically.
+"""The folder of a run: Parquet parts, ``run.json`` and ``steps.parquet``, all written atomically.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. At any moment, each stored row
 is therefore in exactly one part, even if the process is killed. Parquet's checksums reveal pages that were corrupted on
@@ -27,7 +27,7 @@ from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
+from toolkit.frames._schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
@@ -38,14 +38,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Name, inode, size and modification time of a part; they change when the part is rewritten.
-_Mark = tuple[str, int, int, int]
-
 # Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000
 _MANIFEST = "run.json"
 _STEPS = "steps.parquet"
-_TIMELINE = "timeline.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
@@ -62,8 +58,6 @@ class RunStore:
     Attributes
     ----------
     path : Path
-    added : int
-        Number of rows that this object has written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +66,6 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
-        self.added = 0
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -123,8 +116,7 @@ class RunStore:
         if (found := self.manifest().study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # run.json comes last: a folder that has parts and no run.json cannot be used again.
-        names = (_STEPS, _TIMELINE, _MANIFEST)
-        for place in (*self.part_files(), *(self.path / name for name in names)):
+        for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
             place.unlink(missing_ok=True)
 
     def manifest(self) -> Manifest:
@@ -181,16 +173,12 @@ class RunStore:
         Warns
         -----
         UserWarning
-            For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
+            For each damaged part, whose rows are read again, and for damaged steps.
         """
-        for name, read, what in (
-            (_STEPS, self.steps, "steps and causes will be computed"),
-            (_TIMELINE, self.timeline, "the timeline will be found"),
-        ):
-            try:
-                read()
-            except StudyError:
-                _set_aside(self.path / name, "damaged", what)
+        try:
+            self.steps()
+        except StudyError:
+            _set_aside(self.path / _STEPS, "damaged", "steps and causes will be computed")
         for folder in (self.path, self._parts):
             remove_left_overs(folder, age_s=0)  # the run is locked: nobody else writes into it
         for place in self.part_files():
@@ -203,10 +191,6 @@ class RunStore:
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
         return sum(_readable(place, _count) for place in self.part_files())
-
-    def marks(self) -> tuple[_Mark, ...]:
-        """Return values that change when a part is added, removed or rewritten."""
-        return tuple(_readable(place, _mark) for place in self.part_files())
 
     def add(self, table: pa.Table) -> None:
         """Write observations. Once this returns, they survive the end of the process and a power failure.
@@ -227,10 +211,7 @@ class RunStore:
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
         self._write_frame(self._parts / f"part-{number:08d}.parquet", to_pandas(whole))
-        last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
-        added = self.added + table.num_rows
-        # One statement without calls: an interrupt comes before or after both assignments.
-        self._last, self.added = last, added
+        self._last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
 
     def drop_unanswered(self) -> None:
         """Remove the observations that must be read again; parts without such rows are not rewritten."""
@@ -296,41 +277,24 @@ class RunStore:
         StudyError
             If the file is damaged.
         """
-        return self._frame(_STEPS, STEPS, again="find the steps and their causes")
-
-    def timeline(self) -> pd.DataFrame | None:
-        """Return the stored timelines of the nodes; None if there are none.
-
-        Raises
-        ------
-        StudyError
-            If the file is damaged.
-        """
-        return self._frame(_TIMELINE, RUN_TIMELINE, again="find the timeline")
-
-    def _frame(self, name: str, schema: Schema, *, again: str) -> pd.DataFrame | None:
-        place = self.path / name
+        place = self.path / _STEPS
         if not place.exists():
             return None
         try:
             frame = read_parquet(place)
-            if list(frame.columns) == schema.names:
+            if list(frame.columns) == STEPS.names:
                 return frame
-            why = f"its columns are not those of the {schema.name}"
+            why = f"its columns are not those of the {STEPS.name}"
         except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
         raise StudyError(
-            f"{place} cannot be read ({why}); the observations are not affected. To {again} again, run the same study "
-            "into this folder"
+            f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
+            "again, run the same study into this folder"
         )
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
         self._write_frame(self.path / _STEPS, frame)
-
-    def write_timeline(self, frame: pd.DataFrame) -> None:
-        """Write the timelines of the nodes."""
-        self._write_frame(self.path / _TIMELINE, frame)
 
     def _write_frame(self, place: Path, frame: pd.DataFrame) -> None:
         self._write(place, lambda file: write_frame(frame, file))
@@ -395,15 +359,10 @@ def _unlocked() -> None:
     """Do nothing; used for a folder that is only read or belongs to this process alone."""
 
 
-def _mark(place: Path) -> _Mark:
-    if (found := check_regular(place)) is None:
-        raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
-    return place.name, found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def _count(place: Path) -> int:
     """Return the number of rows of a part, from its footer."""
-    _mark(place)  # a named pipe would be waited for
+    if check_regular(place) is None:  # a named pipe would be waited for
+        raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
     return int(pq.read_metadata(place).num_rows)
 
 
