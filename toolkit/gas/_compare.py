@@ -52,8 +52,6 @@ _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
 MAX_AGE = timedelta(days=1)
 
-Pair = tuple[Any, Any]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
@@ -362,12 +360,11 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     key = [*(["label"] if one != two else ["fingerprint", "source"]), *(["node"] if several else [])]
     rows, fees = [], {}
     for row in _rows(frames, key):
-        if row["source"] == Source.COMMITTED and row["kind"] not in {Kind.ADDED, Kind.REMOVED}:
-            columns, paid = _paid(row, sides)
-            row |= columns  # noqa: PLW2901
-            if paid is not None:
-                fees[row["fingerprint"], row["node"]] = paid
-        rows.append(row | _causes_between(row, sides))
+        columns, paid = _paid(row, sides)
+        if paid is not None:
+            fees[row["fingerprint"], row["node"]] = paid
+        rows.append(row | columns | _causes_between(row | columns, sides))
+    studies = [side.study for side in sides if side.study]
     return Comparison(
         calls=frame_of_rows(COMPARISON, rows),
         warnings=tuple(notes),
@@ -377,9 +374,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         unlike=unlike,
         sources=frozenset(Source(name) for name in sources if name) or frozenset(Source),
         after=last.run if last.until is None else None,
-        other_names={
-            name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()
-        },
+        other_names={name: label for study in studies for name, label in other_names(study.calls).items()},
         fees=fees,
     )
 
@@ -404,10 +399,12 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     return found, replace(found, after=None).gate(study=study, today=None if made is None else made.date())
 
 
-def _sources(source: Any) -> Pair:
+def _sources(source: Any) -> tuple[str | None, str | None]:
     """Return the source to compare on each side; None for all sources."""
-    pair = (source, source) if source is None or isinstance(source, str) else source
-    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= {None, *Source}:  # noqa: PLR2004 - a pair
+    if source is None:
+        return None, None
+    pair = (source, source) if isinstance(source, str) else source
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
         raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
     return pair[0], pair[1]
 
@@ -533,6 +530,8 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 
 def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
     """Return the columns of a committed call, and what its transactions paid on both sides if that is known."""
+    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
     if why := one.why or two.why:
         return {"kind": Kind.UNREACHABLE, "not_judged": why}, None

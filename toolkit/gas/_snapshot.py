@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
@@ -42,6 +43,7 @@ _HEAD = (
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
@@ -333,6 +335,8 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
             "gas_used": line.gas,
             "success": line.fails is None,
             "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
+            "observed_at": _UNKNOWN_TIME,
+            "toolkit_version": "",
         }
         rows.append(row)
         if line.ran is not None:

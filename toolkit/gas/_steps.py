@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Two observations of a call differ if one of these columns differs.
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
+Outcome = tuple[Any, ...]
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
@@ -51,6 +52,12 @@ _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
 # Each text is stored once: a million rows of three texts take 100 MB otherwise.
 _CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def outcome_of(values: Iterable[Any]) -> Outcome | None:
+    """Return the values by which two observations are compared; None if the call got no response."""
+    outcome = tuple(values)
+    return None if is_no_answer(outcome[-1]) else outcome
 
 
 @dataclass(frozen=True, slots=True)

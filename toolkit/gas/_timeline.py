@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +46,6 @@ DEFAULT_INITIAL = 17
 
 # Last gas feature version at which the virtual machine charges by `STORAGE_GAS`; later ones use the gas schedule.
 _LAST_STORAGE_GAS_VERSION = 9
-# Packages that the modules may need at any version; a registry that names more is malicious or damaged.
-_MAX_PACKAGES = 200
 # Maximum number of versions at which one source is read, in case a node answers differently each time.
 _MAX_READS = 100_000
 
@@ -358,30 +355,22 @@ class _Search:
 
     def _follow_dependencies(self) -> None:
         """Add the packages that the modules need at any version read so far, and their registries."""
-        waiting = [
-            (package.address, package.name)
-            for module in self._modules
-            for package in self._packages(module.address)
-            if module.name in package.modules
-        ]
-        found: set[_PackageKey] = set()
-        while waiting and len(found) < _MAX_PACKAGES:
-            address, name = waiting.pop()
-            if (address, name) not in found:
-                found.add((address, name))
-                for package in self._packages(address):
-                    if package.name == name:
-                        waiting += package.needs
-        self._needed = found
+        for module in self._modules:
+            self._registry(module.address)
+        versions = {version for source in self._registries.values() for version in source.known}
+        needs = [self._dependencies(module, version) for module in self._modules for version in versions]
+        self._needed = {(one.address, one.name) for need in needs if need for one in need.packages}
 
-    def _packages(self, address: str) -> set[reads.Package]:
-        """Return all states read so far of all packages at an address."""
-        source = self._registries.get(address)
-        if source is None:
+    def _dependencies(self, module: ModuleId, version: int) -> reads.Dependencies | None:
+        """Return the packages that a module needs at any version, as far as the registries were read."""
+        return reads.dependencies(module, lambda address: self._registry(address).at(version) or ())
+
+    def _registry(self, address: str) -> _Source:
+        if address not in self._registries:
             name = f"the packages of {wire_address(address)}"
             source = _Source(self._evidence, address, reads.REGISTRY, name, self._ends, 2, self._chosen)
             self._registries[address] = source
-        return {package for version in source.known for package in source.state(version) or ()}
+        return self._registries[address]
 
     def unread(self) -> Iterator[Unread]:
         """Yield the sources that could not be read at every version."""
@@ -390,7 +379,8 @@ class _Search:
                 yield problem
         for module in self._modules:
             source = self._registries[module.address]
-            if source.known and not any(module.name in package.modules for package in self._packages(module.address)):
+            packages = [package for version in source.known for package in source.state(version) or ()]
+            if source.known and not any(module.name in package.modules for package in packages):
                 why = "no package at its address contains it at the versions read"
                 yield Unread(f"the code of {module.wire}", why)
 
@@ -461,8 +451,7 @@ class _Search:
         """Return the change to the code of some packages; None if no module that is needed has changed."""
         places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
         for called in self._modules:
-            found = [reads.dependencies(called, partial(self._packages_at, version)) for version in ends]
-            for needs in filter(None, found):
+            for needs in filter(None, [self._dependencies(called, version) for version in ends]):
                 for module in self._written_modules(ends, packages, needs):
                     distance = 0 if module == called else 1 + (needs.distance(module) or 0)
                     places[module].append((distance, called.wire))
@@ -499,10 +488,6 @@ class _Search:
         within = {ModuleId(package.address, name) for package in changed for name in package.modules}
         written = self.written(ends[1]) if ends[1] - ends[0] == 1 else None
         return sorted(within if written is None else within.intersection(written.modules))
-
-    def _packages_at(self, version: int, address: str) -> tuple[reads.Package, ...]:
-        """Return the packages at an address at any version, inferred from the versions read."""
-        return self._registries[address].at(version) or () if address in self._registries else ()
 
 
 # timelines as frames --------------------------------------------------------------------------------------------------

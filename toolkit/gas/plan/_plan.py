@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._versions import FindSteps
     from toolkit.gas._calls import Call
+    from toolkit.gas._steps import Outcome
     from toolkit.gas._study import Study
-    from toolkit.gas.runs._rows import Outcome
 
 
 Range = tuple[int, int]

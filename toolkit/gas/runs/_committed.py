@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.runs._job import Job, Reading
+    from toolkit.gas.runs._store import Job, Reading
 
 
 # Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client._node import Node
-    from toolkit.gas.runs._job import Job
-    from toolkit.gas.runs._store import RunStore
+    from toolkit.gas.runs._store import Job, RunStore
 
 # Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3

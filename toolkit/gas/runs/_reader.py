@@ -26,13 +26,13 @@ from toolkit.fork import simulate_at_versions
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
-from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.plan._plan import calls_read
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._committed import CommittedReader, missing_transactions
-from toolkit.gas.runs._rows import KEY, Outcome, outcome_of
 from toolkit.gas.runs._scan import outcomes_read, versions_read
+from toolkit.gas.runs._store import KEY
 from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
     from toolkit.gas._origin import Origin
     from toolkit.gas._study import Study
-    from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._manifest import NodeRun
+    from toolkit.gas.runs._store import Job, Reading
     from toolkit.wire import SimulationRequest, ViewFunction
 
     Outcomes = dict[str, dict[int, Outcome | None]]

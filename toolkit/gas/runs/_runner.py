@@ -27,11 +27,10 @@ from toolkit.gas.plan._plan import anchored, calls_read, extended, ledger_guard,
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._committed import has_timeline, with_timelines
 from toolkit.gas.runs._completion import complete
-from toolkit.gas.runs._job import Job, Reading
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._reader import NodeReader
 from toolkit.gas.runs._scan import count_unanswered
-from toolkit.gas.runs._store import Journal, RunStore
+from toolkit.gas.runs._store import Job, Journal, Reading, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

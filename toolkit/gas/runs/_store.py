@@ -11,8 +11,10 @@ import errno
 import re
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -26,16 +28,25 @@ from toolkit.archive._lock import locked
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
+from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas._observations import Source
 from toolkit.gas.runs._manifest import Manifest
-from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     import pandas as pd
+    from numpy.typing import NDArray
+
+    from toolkit.client._node import Node
+    from toolkit.client._progress import ProgressHook
+    from toolkit.gas._study import Study
+    from toolkit.gas.runs._collector import Collector
+    from toolkit.gas.runs._manifest import NodeRun
 
 
 # Number of rows from which on a part is not rewritten.
@@ -45,6 +56,70 @@ _STEPS = "steps.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
+
+
+# What identifies an observation of a run; the fingerprint depends on the source too.
+KEY = ("node", "fingerprint", "ledger_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of nodes and calls in a study, which sorts rows by node, call, then version.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+    fingerprints : tuple of str
+    """
+
+    nodes: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+    def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
+        nodes, calls = _places(table["node"], self.nodes), _places(table["fingerprint"], self.fingerprints)
+        return nodes, calls, table["ledger_version"].to_numpy()
+
+    def sorted(self, table: pa.Table) -> pa.Table:
+        """Return the sorted rows; a table that is already sorted is returned unchanged."""
+        nodes, calls, versions = self.keys(table)
+        places = np.lexsort((versions, calls, nodes))
+        return table if bool((places[1:] > places[:-1]).all()) else table.take(pa.array(places))
+
+
+def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
+    """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
+    coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
+    named = pa.array(names, pa.string())
+    found = []
+    for chunk in coded.chunks:
+        places = pc.index_in(chunk.dictionary, named).fill_null(len(names)).to_numpy(zero_copy_only=False)
+        found.append(places[chunk.indices.to_numpy(zero_copy_only=False)])
+    return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+# The columns that `read_again` needs.
+AGAIN = ("error_code", "source")
+
+
+def read_again(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows the next attempt must read again: calls without a response, and missing committed transactions.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Table with the columns `AGAIN`.
+    """
+    errors = table["error_code"]
+    return pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
+
+
+def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which calls got no response, from their error codes."""
+    return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))
+
+
+# the folder -----------------------------------------------------------------------------------------------------------
 
 
 class RunStore:
@@ -343,6 +418,58 @@ class Journal:
         """Change a node's entry in the manifest."""
         nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
         self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A study that is read into a folder.
+
+    Attributes
+    ----------
+    study : Study
+    store : RunStore
+    nodes : tuple of Node
+        One per node of the study.
+    executor : Executor or None
+        If None, views are read in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    progress : bool or callable
+    """
+
+    study: Study
+    store: RunStore
+    nodes: tuple[Node, ...] = ()
+    executor: Executor | None = None
+    max_tasks: int = 1
+    progress: bool | ProgressHook = False
+
+    def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
+        """Return each node with its plan."""
+        return zip(self.nodes, manifest.nodes, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a job reads on one node.
+
+    Attributes
+    ----------
+    job : Job
+        Its store has the observations of earlier attempts.
+    node : Node
+    plan : NodeRun
+    collector : Collector
+        Stores the observations.
+    journal : Journal
+        Records which transactions have been read, after the rows of some pages were written.
+    """
+
+    job: Job
+    node: Node
+    plan: NodeRun
+    collector: Collector
+    journal: Journal
 
 
 def _set_aside(place: Path, damage: str, result: str) -> None:
