@@ -30,21 +30,18 @@ def explanation_text(why: findings.Explanation) -> str:
         return why.note
     clauses = [facts_text(some) for some in why.found.values()]
     if why.transaction is not None:
-        return (
-            f"{transaction_text(why.transaction)} {'; and it '.join(clauses) or 'wrote nothing that explains the step'}"
-        )
-    missing = f"could not be read: {'; '.join(f'{what}: {error}' for what, error in why.unread.items())}"
+        what = "; and it ".join(clauses) or "wrote nothing that explains the step"
+        return f"{transaction_text(why.transaction)} {what}"
+    unread = "; ".join(f"{what}: {error}" for what, error in why.unread.items())
     if clauses:
-        return f"in between, the ledger {' and '.join(clauses)}{f' ({missing})' if why.unread else ''}"
-    if why.unread:
-        return f"everything that could be read is the same at both versions; {missing}"
-    change = why.schedule
-    words = (
-        f"the prices of the gas schedule ({schedule_words(change.before, change.after)})"
-        if change
-        else "the gas schedule"
-    )
-    return f"{words}, the feature flags, {why.called} and the packages it needs are the same at both versions"
+        more = f" (could not be read: {unread})" if unread else ""
+        return f"in between, the ledger {' and '.join(clauses)}{more}"
+    if unread:
+        return f"everything that could be read is the same at both versions; could not be read: {unread}"
+    schedule = "the gas schedule"
+    if why.schedule is not None:
+        schedule = f"the prices of the gas schedule ({schedule_words(why.schedule.before, why.schedule.after)})"
+    return f"{schedule}, the feature flags, {why.called} and the packages it needs are the same at both versions"
 
 
 def transaction_text(by: findings.Transaction) -> str:

@@ -210,18 +210,8 @@ class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
 
         These are changes to the gas schedule, to the configuration, and to the code of the function's module and its
         dependencies.
-
-        Raises
-        ------
-        InputError
-            If the timeline does not cover the module.
         """
         module = module_of(function).wire
-        if module not in self.modules:
-            known = ", ".join(self.modules) or "no module"
-            raise InputError(
-                f"the timeline covers {known}, but not {module}; add {module} to `modules` of toolkit.timeline"
-            )
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
 
 

@@ -348,16 +348,6 @@ _OF_VIEWS = ["label", "source", "count", *_OUTCOMES]
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 
 
-def count_steps(steps: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of steps by label and source.
-
-    Parts and kinds of transactions that step at one place are one step of a call.
-    """
-    rows = steps if "part" in steps.columns else steps.assign(part=None)
-    repeated = rows.duplicated(["label", "source", "version_before", "version_after", "cause"])
-    return rows[~(repeated & rows["part"].notna())].groupby(["label", "source"]).size()
-
-
 def is_drift(steps: pd.DataFrame) -> pd.Series:
     """Mark the steps that are part of a drift: more than 4 small steps of a call with the same cause.
 

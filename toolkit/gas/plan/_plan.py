@@ -121,7 +121,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     committed_sample : dict of str to int
         The number of pages of each call of which a sample is read, by fingerprint.
     committed_span : (int, int) or None
-        The first and the last version of all these ranges; None in runs of earlier toolkit versions.
+        The first and the last version of all these ranges; None without any.
     notes : tuple of str
         Which versions were clipped, and which cannot be read.
     anchor : Anchor or None
