@@ -84,14 +84,15 @@ class _File(FileModel):
     nodes: tuple[_NodeTable, ...]
 
 
-class _Gas(FileModel):
-    """A call in a snapshot file that fails, with the gas that it used before it failed, if any."""
+class Gas(FileModel):
+    """A call in a snapshot file: the gas that it uses, or used before it failed."""
 
     gas: _Whole | None = None
-    fails: str
+    fails: str | None
+    """Error code or VM status of a call that fails. Of a call that succeeds, the file has the gas alone."""
 
 
-class _Paid(FileModel):
+class Paid(FileModel):
     """The committed transactions of a call in a snapshot file: those under the newest code and schedule of the run."""
 
     gas: _Whole | None = None
@@ -107,26 +108,12 @@ class _Paid(FileModel):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The gas of one call.
-
-    Attributes
-    ----------
-    node, label : str
-    source : Source
-    gas : int or None
-        Gas units; for committed transactions, the mean of the successful ones.
-    fails : str or None
-        Error code or VM status of a call that fails.
-    ran : Ran or None
-        What committed transactions paid; None for other calls.
-    """
+    """A call of a snapshot, and what it costs on a node."""
 
     node: str
     source: Source
     label: str
-    gas: int | None
-    fails: str | None = None
-    ran: Ran | None = None
+    cost: Gas | Paid
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +175,8 @@ def _line(row: Mapping[str, Any]) -> Line:
     fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
-    gas = None if error else row["gas_used"]
-    return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
+    cost = Gas(gas=None if error else row["gas_used"], fails=fails and visible(fails, _MAX_FAILURE))
+    return Line(row["node"], Source(row["source"]), label, cost)
 
 
 def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
@@ -199,8 +186,8 @@ def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
     price = ran.typical_price
     fees = Fees.of(ran.frame, price).binned(_MAX_FEES)
     gas = round(float(ran.good["gas_used"].mean())) if len(ran.good) else None
-    stored = Ran(since=ran.since, last=ran.last, stored=fees, price=price)
-    return Line(plan.node, Source.COMMITTED, call.name, gas, ran=stored)
+    paid = Paid(gas=gas, price=price, since=ran.since, failed=fees.failed, fees=tuple(fees.counted()))
+    return Line(plan.node, Source.COMMITTED, call.name, paid)
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
@@ -235,12 +222,8 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 
 def _line_text(line: Line) -> str:
-    value: Any = line.gas
-    if line.ran is not None and (fees := line.ran.stored) is not None:
-        value = {} if line.gas is None else {"gas": line.gas}
-        value |= {"price": line.ran.price, "since": line.ran.since, "failed": fees.failed, "fees": fees.counted()}
-    elif line.fails is not None:
-        value = ({} if line.gas is None else {"gas": line.gas}) | {"fails": line.fails}
+    succeeds = isinstance(line.cost, Gas) and line.cost.fails is None
+    value = line.cost.gas if succeeds else line.cost.model_dump(exclude_none=True)
     return f"{toml_value(line.label)} = {toml_value(value)}\n"
 
 
@@ -272,7 +255,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
                 if number := numbers.get((position, section, toml_value(label))):
                     places[table.node, label] = number
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
-                lines.append(placed(place, _read_line, table, source, label, value))
+                lines.append(Line(table.node, source, label, placed(place, _read_cost, source, value)))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
@@ -296,17 +279,10 @@ def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
     return found
 
 
-def _read_line(facts: NodeFacts, source: Source, label: str, value: Any) -> Line:
-    node = facts.node
+def _read_cost(source: Source, value: Any) -> Gas | Paid:
     if source is Source.COMMITTED:
-        found = _Paid.model_validate(value)
-        fees = Fees.from_counts(found.fees, found.failed)
-        ran = Ran(since=found.since, last=facts.ledger_version, stored=fees, price=found.price)
-        return Line(node, source, label, found.gas, ran=ran)
-    if isinstance(value, dict):
-        failed = _Gas.model_validate(value)
-        return Line(node, source, label, failed.gas, failed.fails)
-    return Line(node, source, label, _WHOLE.validate_python(value))
+        return Paid.model_validate(value)
+    return Gas.model_validate(value) if isinstance(value, dict) else Gas(gas=_WHOLE.validate_python(value), fails=None)
 
 
 _WHOLE = TypeAdapter(_Whole)
@@ -324,24 +300,26 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
         named |= {(source, name): call for name, call in calls.items()}
         named |= {(source, name): calls[label] for name, label in other_names([*calls.values()]).items()}
     nodes = {facts.node: facts for facts in snapshot.nodes}
-    rows, ran = [], {}
+    rows, stored = [], {}
     for line in snapshot.lines:
-        facts, call = nodes[line.node], named.get((line.source, line.label))
+        facts, call, cost = nodes[line.node], named.get((line.source, line.label)), line.cost
+        fails = cost.fails if isinstance(cost, Gas) else None
         row = {name: getattr(facts, name) for name in ("node", "node_build", "model", "chain_id", "ledger_version")}
         row |= {
             "label": call.name if call else line.label,
             "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
             "source": line.source,
-            "gas_used": line.gas,
-            "success": line.fails is None,
-            "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
+            "gas_used": cost.gas,
+            "success": fails is None,
+            "error_code" if line.source == Source.VIEW else "vm_status": fails,
             "observed_at": _UNKNOWN_TIME,
             "toolkit_version": "",
         }
         rows.append(row)
-        if line.ran is not None:
-            ran[row["fingerprint"]] = line.ran
-    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=ran)
+        if isinstance(cost, Paid):
+            fees = Fees.from_counts(cost.fees, cost.failed)
+            stored[row["fingerprint"]] = Ran(since=cost.since, last=facts.ledger_version, stored=fees, price=cost.price)
+    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
