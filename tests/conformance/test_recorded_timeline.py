@@ -8,7 +8,7 @@ import toolkit
 from tests.conformance.conftest import AT_315
 from tests.conformance.recorded_node import RecordedNode
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas._timeline import find_timeline
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 UPGRADED = "same functions, different code"

@@ -17,7 +17,7 @@ from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import ClosedError
-from toolkit.gas._cause_sentences import evidence_text
+from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._steps import steps_of
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.runs._completion import provenance
@@ -152,7 +152,7 @@ def test_two_builds_of_a_node_do_not_compare(through, ledger):
     steps = steps_of(pd.concat(runs, ignore_index=True))
     causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
     assert [cause.cause for cause in causes.values()] == ["node"]
-    assert "from one to two" in evidence_text(causes[steps[0]].evidence)
+    assert "from one to two" in explanation_text(causes[steps[0]])
 
 
 def test_outages_leave_intervals_and_break_nothing(through, ledger):

@@ -21,8 +21,7 @@ from toolkit.frames._columns import plain_columns
 from toolkit.gas._cause_sentences import not_seen_text
 from toolkit.gas._findings import Unread
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._timeline import found_timeline
-from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas._timeline import find_timeline, found_timeline
 from toolkit.gas.causes._facts import CONFIGURATION
 
 CONTRACTS = [
@@ -134,8 +133,6 @@ def test_of_a_function_are_its_own_changes(url):
         found = found_timeline(node, modules=CONTRACTS)
     versions = {name: [c.ledger_version for c in found.for_function(name)] for name in ("0xde5c::desk::quote",)}
     assert versions == {"0xde5c::desk::quote": [26, 1252, 1752, 2902, 3502, 4652, 4652]}
-    with pytest.raises(InputError, match="the timeline covers 0xcafe::registry, 0xcafe::trial"):
-        found.for_function("0x1::coin::supply")
 
 
 def test_a_pruned_ledger_is_clipped_and_said():

@@ -448,7 +448,7 @@ def test_studies(replay, tmp_path, kind):
         for _ in range(2):
             run = only_ours(
                 lambda place=place: Run(
-                    run_study(study.specification(replay.node()), tmp_path / str(place), progress=False)[0]
+                    run_study(study.on_node(replay.node()), tmp_path / str(place), progress=False)[0]
                 ),
                 kind,
                 name,

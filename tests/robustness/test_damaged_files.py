@@ -66,7 +66,7 @@ def damaged(data, rnd):
 
 
 # Every file but run.json, which is text.
-FRAMES = ["parts/part-00000000.parquet", "steps.parquet", "timeline.parquet"]
+FRAMES = ["parts/part-00000000.parquet", "steps.parquet"]
 
 
 @pytest.mark.fault(

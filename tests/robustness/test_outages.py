@@ -33,7 +33,7 @@ def test_a_study_does_not_need_modules(proxy, tmp_path):
     proxy.change = lambda request, answer: replace(answer, status=503) if "/module/" in request.path else None
     with connected(proxy) as node:
         before = counted(proxy)["module"]
-        run = Run.open(run_study(study.specification(node), tmp_path / "run", progress=False)[0])
+        run = Run.open(run_study(study.on_node(node), tmp_path / "run", progress=False)[0])
         looked_up = counted(proxy)["module"] - before
     columns = ["ledger_version", "gas_used", "success", "value_digest", "error_code"]
     assert run.observations[columns].equals(whole.observations[columns])

@@ -24,29 +24,24 @@ if TYPE_CHECKING:
 _MAX_LISTED = 6
 
 
-def evidence_text(evidence: findings.Evidence) -> str:
+def explanation_text(why: findings.Explanation) -> str:
     """Return the evidence for a step's cause as text."""
-    if isinstance(evidence, str):
-        return evidence
-    if isinstance(evidence, findings.BetweenVersions):
-        return _between_text(evidence)
-    what = "; and it ".join(map(facts_text, evidence.found.values()))
-    return f"{transaction_text(evidence.transaction)} {what or 'wrote nothing that explains the step'}"
-
-
-def _between_text(evidence: findings.BetweenVersions) -> str:
-    unread = "; ".join(f"{what}: {why}" for what, why in evidence.unread.items())
-    missing = f"could not be read: {unread}" if unread else ""
-    if evidence.found:
-        what = " and ".join(map(facts_text, evidence.found.values()))
-        return f"in between, the ledger {what}{f' ({missing})' if missing else ''}"
-    if missing:
-        return f"everything that could be read is the same at both versions; {missing}"
-    change = evidence.schedule
-    words = schedule_words(change.before, change.after) if change else ""
-    schedule = f"the prices of the gas schedule ({words})" if change else "the gas schedule"
-    code = f"{evidence.called} and the packages it needs"
-    return f"{schedule}, the feature flags, {code} are the same at both versions"
+    if why.note:
+        return why.note
+    clauses = [facts_text(some) for some in why.found.values()]
+    if why.transaction is not None:
+        what = "; and it ".join(clauses) or "wrote nothing that explains the step"
+        return f"{transaction_text(why.transaction)} {what}"
+    unread = "; ".join(f"{what}: {error}" for what, error in why.unread.items())
+    if clauses:
+        more = f" (could not be read: {unread})" if unread else ""
+        return f"in between, the ledger {' and '.join(clauses)}{more}"
+    if unread:
+        return f"everything that could be read is the same at both versions; could not be read: {unread}"
+    schedule = "the gas schedule"
+    if why.schedule is not None:
+        schedule = f"the prices of the gas schedule ({schedule_words(why.schedule.before, why.schedule.after)})"
+    return f"{schedule}, the feature flags, {why.called} and the packages it needs are the same at both versions"
 
 
 def transaction_text(by: findings.Transaction) -> str:
@@ -100,9 +95,8 @@ def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, 
     """Return a step as a row of the steps frame."""
     why = explanation or findings.NOT_LOOKED_FOR
     row = {name: getattr(step, name) for name in STEPS.names if hasattr(step, name)}
-    row |= {"cause": why.cause, "cause_parts": list(why.parts), "explanation": evidence_text(why.evidence)}
-    found = {} if isinstance(why.evidence, str) else why.evidence.found
-    if schedule := schedule_change(found.get(Cause.SCHEDULE, ())):
+    row |= {"cause": why.cause, "cause_parts": list(why.found), "explanation": explanation_text(why)}
+    if schedule := schedule_change(why.found.get(Cause.SCHEDULE, ())):
         row |= {"price_ratio": schedule.price_ratio, "rounded": schedule.rounded}
     return row | (why.transaction.columns() if why.transaction else {})
 

@@ -1,6 +1,6 @@
 """Compare two sides: the observations of each call, the gas of committed transactions, and the steps in between.
 
-A side is a run, a run at a version, or a frame of observations. The result, a `Comparison`, can be judged by a gate.
+The result, a `Comparison`, can be judged by a gate.
 """
 
 from __future__ import annotations
@@ -10,89 +10,44 @@ import re
 import warnings
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import pandas as pd
-
-from toolkit._present.files import checked_path
 from toolkit._present.messages import shorten
 from toolkit._present.text import listed
 from toolkit.client._http import NETWORKS
-from toolkit.dtypes import to_arrow
-from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
+from toolkit.errors import InputError
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
 from toolkit.gas import _sentences as words
 from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
-from toolkit.gas._observations import EARLIER_COLUMNS, NOT_READ, Cause, Part, Source, is_no_answer, last_observations
+from toolkit.gas._observations import Cause, Part, Source, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
+from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
-from toolkit.gas._study import Run, Study
+from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
-from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
-from toolkit.gas.committed._strata import octas_per_unit
-from toolkit.gas.plan._plan import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
+    import pandas as pd
+
     from toolkit.client._progress import ProgressHook
     from toolkit.client._versions import Versions
     from toolkit.gas._rules import Rules
+    from toolkit.gas._study import Run, Study
     from toolkit.wire import GasSchedule
 
 
 _MAX_NAMED = 5  # labels in one note; the frames have all
-_AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
-_VERSION = re.compile(r"\d{1,20}")
-_AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
 _MEANS = ("gas_used", *(part.column for part in Part))
 # Columns of an observation that a comparison has for each side, with their names there.
 _SIDED = {name: name for name in ("success", "vm_status", *(part.column for part in Part))}
 _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One side of a comparison.
-
-    Attributes
-    ----------
-    name : str
-        Name for messages: a path or ``run.at(N)``; empty for other frames.
-    last : DataFrame
-        The last observation of each call and source.
-    study : Study or None
-        The study of the run, if the side is one.
-    notes : tuple of str
-        Caveats, such as views that changed after they were last read.
-    later : frozenset of (str, str, str)
-        Fingerprint, label and node of simulations of the run that were made after the requested version.
-    run : Run or None
-        The run, if the side is one.
-    until : int or None
-        The requested version; None for the end of the run.
-    ran : mapping of str to Ran
-        Of a snapshot: what committed transactions paid, by fingerprint.
-    oldest : bool
-        Whether the side is the beginning of the run: what ran before the first change.
-    """
-
-    name: str
-    last: pd.DataFrame
-    study: Study | None = None
-    notes: tuple[str, ...] = ()
-    later: frozenset[tuple[str, str, str]] = frozenset()
-    run: Run | None = None
-    until: int | None = None
-    ran: Mapping[str, Ran] = field(default_factory=dict)
-    oldest: bool = False
-
 
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
 MAX_AGE = timedelta(days=1)
@@ -254,8 +209,7 @@ class Comparison:
             Maximum age of what the after run read up to the head. Unlimited by default, but an age of a day or more is
             noted.
         """
-        age = None if self.after is None else self.after.age
-        limit = max_age or MAX_AGE
+        age, limit = None if self.after is None else self.after.age, max_age or MAX_AGE
         old = age is not None and bool(age.labels) and age.since() >= limit
         notes = [words.age_text(age)] if age is not None and (old or max_age is not None) else []
         too_old = age.labels if age is not None and old and max_age is not None else ()
@@ -263,11 +217,19 @@ class Comparison:
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
         found = []
         for row in plain_rows(self.calls):
-            why = self.unlike.get(row["node"]) or (words.too_old_text(limit) if row["label"] in too_old else "")
-            fees = self.fees.get((row["fingerprint"], row["node"]))
-            found.append(Finding.of(row, Verdict.NOT_JUDGED, why) if why else found_in(row, rules, fees))
-        found += [Finding(*one, verdict=Verdict.NOT_JUDGED, reason=_AT_THE_HEAD) for one in self.left_out]
+            if row["node"] in self.unlike:
+                one = Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=self.unlike[row["node"]])
+            elif row["label"] in too_old:
+                one = Finding.of(row, Verdict.NOT_JUDGED, Why.TOO_OLD, max_age=limit)
+            else:
+                one = found_in(row, rules, self.fees.get((row["fingerprint"], row["node"])))
+            found.append(one)
+        found += [Finding(*one, Verdict.NOT_JUDGED, Why.AT_THE_HEAD) for one in self.left_out]
         return judge(found, rules, notes=notes, today=today)
+
+    def shown(self, name: words.Renderer, gate: Gate | None = None) -> sentences.Shown:
+        """Return what is shown of the comparison; `name` makes text from users and the chain safe for the format."""
+        return sentences.shown_calls(self, name, gate)
 
     def __repr__(self) -> str:
         return sentences.comparison_text(self)
@@ -380,40 +342,41 @@ def compare(
 
 def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
     """Like `compare`, but store the warnings without emitting them."""
-    sides = first, last = _read_side(before), _read_side(after)
-    pair = _sources(source)
-    frames = [
-        side.last if one is None else side.last[side.last["source"] == one]
-        for side, one in zip(sides, pair, strict=True)
-    ]
-    mixed = pair[0] != pair[1]
+    sides = first, last = read_side(before), read_side(after)
+    sources = one, two = _sources(source)
     # Simulations are made at the head, so a side at a version has none; they are also excluded from the other side.
-    later = first.later | last.later if {*pair} <= {None, Source.SIMULATE} else frozenset()
+    later = first.later | last.later if {one, two} <= {None, Source.SIMULATE} else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
-    frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
-    left_out = tuple(sorted({(label, Source.SIMULATE.value, where) for _, label, where in later}))
+    frames = [_chosen(side.last, wanted, marks) for side, wanted in zip(sides, sources, strict=True)]
     several = max(frame["node"].nunique() for frame in frames) > 1
-    key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
     unlike = dict(_unlike(sides, frames, several=several))
     notes = [*dict.fromkeys(unlike.values()), *_notes(sides, frames)]
+    left_out = tuple(sorted({(label, Source.SIMULATE.value, node) for _, label, node in later}))
     if left_out:
         labels = listed(dict.fromkeys(label for label, *_ in left_out), _MAX_NAMED)
         notes.append(f"not compared: {labels}: simulations run at the head, which is after the requested version")
-    if mixed:
-        notes.append(f"{pair[0]} is compared with {pair[1]}, as requested; the same work may cost different gas")
-    rows = list(_rows(frames, key))
-    fees: dict[tuple[str, str], FeeChange] = {}
-    for place, row in enumerate(rows):
-        if row["source"] == Source.COMMITTED:
-            rows[place], paid = _of_committed(row, sides)
-            if paid is not None:
-                fees[row["fingerprint"], row["node"]] = paid
-    calls = frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows])
-    names = first.name or "before", last.name or "after"
-    sources = frozenset(one for one in pair if one) or frozenset(Source)
-    after = last.run if last.until is None else None
-    others = {name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()}
-    return Comparison(calls, tuple(notes), names, last.study, left_out, unlike, sources, after, others, fees)
+    if one != two:
+        notes.append(f"{one} is compared with {two}, as requested; the same work may cost different gas")
+    key = [*(["label"] if one != two else ["fingerprint", "source"]), *(["node"] if several else [])]
+    rows, fees = [], {}
+    for row in _rows(frames, key):
+        columns, paid = _paid(row, sides)
+        if paid is not None:
+            fees[row["fingerprint"], row["node"]] = paid
+        rows.append(row | columns | _causes_between(row | columns, sides))
+    studies = [side.study for side in sides if side.study]
+    return Comparison(
+        calls=frame_of_rows(COMPARISON, rows),
+        warnings=tuple(notes),
+        names=(first.name or "before", last.name or "after"),
+        study=last.study,
+        left_out=left_out,
+        unlike=unlike,
+        sources=frozenset(Source(name) for name in sources if name) or frozenset(Source),
+        after=last.run if last.until is None else None,
+        other_names={name: label for study in studies for name, label in other_names(study.calls).items()},
+        fees=fees,
+    )
 
 
 def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
@@ -427,13 +390,32 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
         return None
     key = ["node", "fingerprint", "source"]
     every = run.observations.sort_values("ledger_version", kind="stable")
-    # What was read once has no second side. Of committed transactions, `ran_on` takes those that count.
+    # What was read once has no second side. Of committed transactions, `Side.ran` takes those that count.
     several = every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)
     first = every[several].drop_duplicates(key).reset_index(drop=True)
     beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
-    found = compared(beginning, _side_of_run(run, "the end of the run"))
+    found = compared(beginning, side_of_run(run, "the end of the run"))
     made = run.record.finished_at
     return found, replace(found, after=None).gate(study=study, today=None if made is None else made.date())
+
+
+def _sources(source: Any) -> tuple[str | None, str | None]:
+    """Return the source to compare on each side; None for all sources."""
+    if source is None:
+        return None, None
+    pair = (source, source) if isinstance(source, str) else source
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
+        raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
+    return pair[0], pair[1]
+
+
+def _chosen(last: pd.DataFrame, source: str | None, left_out: set[str]) -> pd.DataFrame:
+    """Return the observations of a source, or of all, without the simulations that have no second side."""
+    frame = last if source is None else last[last["source"] == source]
+    return frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(left_out))]
+
+
+# what makes sides hard to compare -------------------------------------------------------------------------------------
 
 
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
@@ -492,164 +474,25 @@ def _other_ledgers(before: Run, after: Run) -> list[str]:
     return sorted(node for node, (a, b) in pairs.items() if a and b and a.version == b.version and a != b)
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """The committed transactions of a call that ran under the newest code, configuration and schedule of a side.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        From `series_frame`; empty if nobody called it, or only a snapshot knows it.
-    since : int
-        Version of the last change that can affect the call; 0 if none is known.
-    last : int
-        Last version of the side.
-    why : str
-        Why they are not known; empty if they are.
-    stored : Fees or None
-        What they paid, as a snapshot has stored it, at `price` octas per gas unit.
-    price : int
-    """
-
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
-    since: int = 0
-    last: int = 0
-    why: str = ""
-    stored: Fees | None = None
-    price: int = 0
-
-    def beyond(self, version: int) -> Ran:
-        """Return those above a version."""
-        return replace(self, frame=self.frame[self.frame["ledger_version"] > version])
-
-    @property
-    def good(self) -> pd.DataFrame:
-        """Those that succeeded."""
-        return self.frame[self.frame["success"].fillna(value=False)] if "success" in self.frame else self.frame
-
-    @property
-    def typical_price(self) -> int:
-        """The stored price, or else the median price that they paid, in octas per gas unit."""
-        return self.price or round(octas_per_unit(self.frame))
+def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
+    builds = [", ".join(sorted(frame["node_build"].dropna().unique())) for frame in frames]
+    if all(builds) and builds[0] != builds[1]:
+        yield _APART.format(what="node builds").format(before=builds[0], after=builds[1])
+    before, after = (side.run for side in sides)
+    if before is not None and after is not None:
+        for node in _other_ledgers(before, after):
+            yield f"{node} served a different ledger on each side, so code and state may differ"
+    yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
 
 
-def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
-    """Return the committed transactions of a call that ran under the newest regime of a side, or under its oldest."""
-    run = side.run
-    if fingerprint in side.ran:
-        return side.ran[fingerprint]
-    if run is None or not run.complete:
-        return Ran(why="committed transactions are compared between complete runs")
-    mine = [call for call in run.record.committed_series if call.fingerprint == fingerprint]
-    call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == node), None)
-    if call is None or not call.timeline_read:
-        why = call.not_judged if call else ""
-        return Ran(why=why or "the changes of code and schedule around its transactions were not read")
-    plan = next(plan for plan in run.record.nodes if plan.node == call.node)
-    first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
-    last = end if side.until is None else min(side.until, end)
-    every = run.observations
-    rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
-    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.storage_prices)
-    if side.oldest and len(frame):
-        called = frame["ledger_version"].min()
-        last = min((before for before, _ in call.changed if before >= called), default=last)
-        if last == end:
-            return Ran(why="no change of code, configuration or schedule separates two sides within the run")
-    # Of a change whose transaction is not known, it is only known what ran before it and what ran after it.
-    last = min([last, *(before for before, after in call.changed if before < last < after)])
-    since = max((after for _, after in call.changed if after <= last), default=0)
-    start = max(first, since)
-    if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
-        return Ran(since=since, last=last, why="transactions since the last change could not be read")
-    return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
-
-
-def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
-    """Return the row of a committed call, and what its transactions paid on both sides if that is known."""
-    if row["kind"] in {Kind.ADDED, Kind.REMOVED}:
-        return row, None
-    one, two = (ran_on(side, row["fingerprint"], row["node"]) for side in sides)
-    if why := one.why or two.why:
-        return row | {"kind": Kind.UNREACHABLE, "not_judged": why}, None
-    # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
-    # taken is of another ledger of this machine, which has begun again.
-    one_ledger = _one_ledger(*(side.run for side in sides))
-    if two.last >= one.last and (one.stored or one_ledger):
-        two = two.beyond(one.last)
-    elif one_ledger:
-        one = one.beyond(two.last)
-    price = one.typical_price
-    fees = FeeChange.of(one.stored or Fees.of(one.frame, price), Fees.of(two.frame, price), price)
-    return _fee_row(row, fees, one, two), fees
-
-
-def _fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> dict[str, Any]:
-    """Return the row of a committed call whose fees were compared."""
-    row = row | {"value_changed": None, "fee_price": fees.price, "stratum": ALL_TRANSACTIONS}
-    known = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
-    row["kind"] = Kind.CHANGED if fees.changed else known
-    for name, ran, side in (("before", one, fees.before), ("after", two, fees.after)):
-        row |= {f"count_{name}": side.count, f"fee_{name}": _known(side.mean), f"failing_{name}": _known(side.failing)}
-        if len(good := ran.good):
-            row[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
-            row |= {f"{_SIDED[part]}_{name}": round(float(good[part].mean())) for part in _MEANS if part in good}
-            row |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
-        if not side.count:
-            since = f" since the change at version {ran.since:,}" if ran.since else ""
-            row |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
-            row |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
-    row |= {"fee_change_low": _known(100 * fees.low), "fee_change_high": _known(100 * fees.high)}
-    row |= _moved(row)
-    relative = 100 * (fees.after.mean / fees.before.mean - 1) if fees.before.mean > 0 else None
-    return row | {"change_percent": _known(relative)}
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
-
-
-def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
-    """Return the causes that the runs found for the steps of a changed call between its two versions."""
-    first, last = row["version_before"], row["version_after"]
-    runs = [side.run for side in sides if side.run is not None]
-    if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
-        return {}
-    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
-        return {}
-    groups: dict[tuple[Any, ...], StepGroup] = {}
-    for run in {run.path.resolve(): run for run in runs}.values():
-        steps = run.steps
-        mine = (steps["fingerprint"] == row["fingerprint"]) & (steps["node"] == row["node"])
-        there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
-        if row["source"] == Source.COMMITTED and row["change"]:
-            # The mean of committed transactions also follows their mix: a step the other way did not cause its move.
-            there &= (steps["change"].fillna(row["change"]) > 0) == (row["change"] > 0)
-        groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
-    if not groups:
-        return {}
-    ordered = tuple(groups[key] for key in sorted(groups))
-    cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
-    return {"cause": cause, "explanation": words.between_text(ordered)}
-
-
-def _sources(source: Any) -> tuple[str | None, str | None]:
-    """Return the source to compare on each side; None for all sources."""
-    if source is None:
-        return None, None
-    pair = (source, source) if isinstance(source, str) else source
-    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
-        raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
-    return pair[0], pair[1]
+# rows -----------------------------------------------------------------------------------------------------------------
 
 
 def _rows(frames: Sequence[pd.DataFrame], key: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield one row for each call of either side, by label."""
-    known = []
-    for frame in frames:
-        columns = [name for name in OBSERVATIONS.names if name in frame.columns]
-        known.append({tuple(row[name] for name in key): row for row in plain_rows(frame, columns)})
-    rows = [_row(known[0].get(place), known[1].get(place)) for place in dict.fromkeys([*known[0], *known[1]])]
+    every = [plain_rows(frame, OBSERVATIONS.names) for frame in frames]
+    before, after = ({tuple(row[name] for name in key): row for row in rows} for rows in every)
+    rows = [_row(before.get(place), after.get(place)) for place in dict.fromkeys([*before, *after])]
     yield from sorted(rows, key=lambda row: (row["label"], row["source"], row["node"]))
 
 
@@ -682,97 +525,75 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
     return Kind.UNCHANGED if all(before[name] == after[name] for name in OUTCOME_COLUMNS) else Kind.CHANGED
 
 
-def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    builds = [", ".join(sorted(frame["node_build"].dropna().unique())) for frame in frames]
-    if all(builds) and builds[0] != builds[1]:
-        yield _APART.format(what="node builds").format(before=builds[0], after=builds[1])
-    before, after = (side.run for side in sides)
-    if before is not None and after is not None:
-        for node in _other_ledgers(before, after):
-            yield f"{node} served a different ledger on each side, so code and state may differ"
-    yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
+# committed transactions -----------------------------------------------------------------------------------------------
 
 
-# sides ----------------------------------------------------------------------------------------------------------------
+def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
+    """Return the columns of a committed call, and what its transactions paid on both sides if that is known."""
+    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return {}, None
+    one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
+    if why := one.why or two.why:
+        return {"kind": Kind.UNREACHABLE, "not_judged": why}, None
+    # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
+    # taken is of another ledger of this machine, which has begun again.
+    one_ledger = _one_ledger(*(side.run for side in sides))
+    if two.last >= one.last and (one.stored or one_ledger):
+        two = two.beyond(one.last)
+    elif one_ledger:
+        one = one.beyond(two.last)
+    price = one.typical_price
+    fees = FeeChange.of(one.fees(price), two.fees(price), price)
+    unmoved = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
+    found = {"kind": Kind.CHANGED if fees.changed else unmoved, "stratum": ALL_TRANSACTIONS, "value_changed": None}
+    found |= _side_of_row("before", one, fees.before) | _side_of_row("after", two, fees.after)
+    found |= _moved({**row, **found})
+    relative = fees.after.mean / fees.before.mean - 1 if fees.before.mean > 0 else math.nan
+    bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
+    return found | {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}, fees
 
 
-def _read_side(side: Any) -> Side:
-    """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``."""
-    if isinstance(side, Side):
-        return side
-    if isinstance(side, str | Path):
-        return _side_of_path(str(side))
-    if isinstance(side, Run):
-        return _side_of_run(side, str(side.path))
-    if not isinstance(side, pd.DataFrame):
-        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
-    if (found := _side_of_frame(side)) is not None:
-        return found
-    missing = [name for name in EARLIER_COLUMNS if name not in side.columns]
-    if missing:
-        raise InputError(f"compare needs observation frames; missing columns: {listed(missing, _MAX_NAMED)}")
-    return Side("", last_observations(side))
+def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
+    """Return the columns of one side of a committed call: means of the transactions that succeeded."""
+    found: dict[str, Any] = {f"count_{name}": fees.count}
+    found |= {f"fee_{name}": _known(fees.mean), f"failing_{name}": _known(fees.failing)}
+    if len(good := ran.good):
+        found[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
+        found |= {f"{_SIDED[part]}_{name}": round(float(good[part].mean())) for part in _MEANS if part in good}
+        found |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
+    if not fees.count:
+        since = f" since the change at version {ran.since:,}" if ran.since else ""
+        found |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
+        found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
+    return found
 
 
-def _side_of_run(run: Run, name: str) -> Side:
-    return Side(name, last_observations(run.observations), run.study, run=run)
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
-def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
-    """Return a run at a version as a side; `last` holds the last observations up to that version."""
-    observations = run.observations
-    simulations = observations[observations["source"] == Source.SIMULATE]
-    rows = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
-    later = frozenset(zip(*plain_columns(rows, ["fingerprint", "label", "node"]).values(), strict=True))
-    return Side(name, last, run.study, tuple(_unsettled_notes(last, version)), later, run, version)
+# causes ---------------------------------------------------------------------------------------------------------------
 
 
-def _side_of_frame(frame: pd.DataFrame) -> Side | None:
-    """Return a frame from `Run.at` as a side with its run, or None for other frames and for modified observations."""
-    source = frame.attrs.get("source")
-    try:
-        side = _side_of_path(source) if isinstance(source, str) else None
-    except (InputError, StudyError):  # the folder of a temporary run has been removed
-        return None
-    key = ["node", "fingerprint", "source", "ledger_version", *OUTCOME_COLUMNS]
-    if side is None or side.until is None or not set(key) <= set(frame.columns):
-        return None
-    if len(frame.merge(side.last[key], on=key)) < len(frame):
-        return None
-    # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
-    notes = tuple(_unsettled_notes(frame, side.until))
-    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None, later=frozenset())
-
-
-def _side_of_path(path: str) -> Side:
-    try:
-        there = checked_path(path).exists()
-    except OSError as error:
-        raise InputError(f"{shorten(path)}: not a run folder: {error.strerror}") from None
-    found = None if there else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
-    if found is None:
-        return _side_of_run(Run.load(path), path)
-    if not _VERSION.fullmatch(found[2]):
-        raise InputError(
-            f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
-            f"got {shorten(found[2])}; to compare the end of the run, give only the folder"
-        )
-    run, version = Run.load(found[1]), int(found[2])
-    last, head = run.at(version), run.head
-    if not len(last):
-        first = run.observations["ledger_version"].min() if len(run.observations) else None
-        since = "it has no observations" if first is None else f"its first version is {first:,}"
-        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version:,}; {since}")
-    if version > head:
-        raise StudyError(
-            f"{shorten(path)}: the run has no data for version {version:,}: the head was {head:,} when it was read; "
-            f"give a version up to {head:,}, or only the folder to compare the end of the run"
-        )
-    return _side_at(run, path, version, last)
-
-
-def _unsettled_notes(last: pd.DataFrame, version: int) -> Iterator[str]:
-    """Yield a note on the views that changed near a version, at which they were not read."""
-    labels = last.loc[last["error_code"] == NOT_READ, "label"].tolist()
-    if labels:
-        yield f"version {version:,} was not read, and gas changed around it: not judged: {listed(labels, _MAX_NAMED)}"
+def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
+    """Return the causes that the runs found for the steps of a changed call between its two versions."""
+    first, last = row["version_before"], row["version_after"]
+    runs = [side.run for side in sides if side.run is not None]
+    if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
+        return {}
+    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
+        return {}
+    groups: dict[tuple[Any, ...], StepGroup] = {}
+    for run in {run.path.resolve(): run for run in runs}.values():
+        steps = run.steps
+        mine = (steps["fingerprint"] == row["fingerprint"]) & (steps["node"] == row["node"])
+        there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
+        if row["source"] == Source.COMMITTED and row["change"]:
+            # The mean of committed transactions also follows their mix: a step the other way did not cause its move.
+            there &= (steps["change"].fillna(row["change"]) > 0) == (row["change"] > 0)
+        groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
+    if not groups:
+        return {}
+    ordered = tuple(groups[key] for key in sorted(groups))
+    cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
+    return {"cause": cause, "explanation": words.between_text(ordered)}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
@@ -12,8 +16,7 @@ from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Iterable
 
     from toolkit.gas.causes._facts import Facts, ScheduleChange
 
@@ -40,53 +43,33 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class AtTransaction:
-    """The writes of a transaction that explain a step, by cause."""
-
-    transaction: Transaction
-    found: Mapping[Cause, Facts]
-
-
-@dataclass(frozen=True, slots=True)
-class BetweenVersions:
-    """The differences between the ends of an interval, by cause; `unread` gives the reasons for failed reads, by name.
-
-    If nothing differs, `called` is the module whose code was compared, and `schedule` holds the two schedules if they
-    differ in anything but prices.
-    """
-
-    found: Mapping[Cause, Facts]
-    unread: Mapping[str, str]
-    called: str = ""
-    schedule: ScheduleChange | None = None
-
-
-Evidence = AtTransaction | BetweenVersions | str
-"""Why a step happened. A string comes from a stored run, or says why the cause is unknown or is not the ledger."""
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """The cause of a step, with the evidence for it.
 
     Attributes
     ----------
     cause : Cause
-    evidence : Evidence
+    note : str
+        Why the cause is unknown or is not the ledger; empty if there is evidence.
+    found : mapping of Cause to Facts
+        What explains the step, by cause: writes of the transaction, or differences between the ends of an interval.
+    transaction : Transaction or None
+        The transaction at the step; None for an interval, or if nothing was read.
+    unread : mapping of str to str
+        What could not be compared in an interval, and why.
+    called : str
+        The module whose code was compared in an interval.
+    schedule : ScheduleChange or None
+        The two schedules of an interval, if they differ in anything but prices and nothing else differs.
     """
 
     cause: Cause
-    evidence: Evidence
-
-    @property
-    def parts(self) -> tuple[Cause, ...]:
-        """The causes for which there is evidence; a mixed cause has several."""
-        return () if isinstance(self.evidence, str) else tuple(self.evidence.found)
-
-    @property
-    def transaction(self) -> Transaction | None:
-        """The transaction at the step, if the step is exact and the transaction was read."""
-        return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
+    note: str = ""
+    found: Mapping[Cause, Facts] = field(default_factory=dict)
+    transaction: Transaction | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+    called: str = ""
+    schedule: ScheduleChange | None = None
 
 
 NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, "the run was interrupted before causes were searched for")
@@ -191,8 +174,7 @@ class Unread:
     versions: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
     """The changes to the gas schedule, configuration and code between two versions.
 
     Attributes
@@ -228,18 +210,8 @@ class Timeline:
 
         These are changes to the gas schedule, to the configuration, and to the code of the function's module and its
         dependencies.
-
-        Raises
-        ------
-        InputError
-            If the timeline does not cover the module.
         """
         module = module_of(function).wire
-        if module not in self.modules:
-            known = ", ".join(self.modules) or "no module"
-            raise InputError(
-                f"the timeline covers {known}, but not {module}; add {module} to `modules` of toolkit.timeline"
-            )
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
 
 

@@ -45,11 +45,20 @@ class _Observed:
 
     label: str
     source: Source
-    node: Node | None
+    node: Node
     node_name: str | None
     version: int
     gas: Mapping[str, int | None]
     request: ViewFunction | SimulationRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Forecast:
+    """What an observation costs under the schedule, and how it ends; or why that is not known."""
+
+    gas: Mapping[str, int | None] | None = None
+    outcome: str | None = None
+    reason: str | None = None
 
 
 def forecast(
@@ -185,14 +194,14 @@ def _of_run(run: Run, node: Node | None, stack: ExitStack) -> Iterator[_Observed
 def _of_transaction(transaction: UserTransaction, source: Source, node: Node) -> _Observed:
     gas = transaction.gas_breakdown()
     inner = getattr(transaction.payload, "transaction_payload", None) or transaction.payload
-    parts = {part.value: None if gas is None else getattr(gas, part.column) for part in Part}
+    total = transaction.gas_used if gas is not None or source is Source.COMMITTED else None
     return _Observed(
         label=getattr(inner, "function", None) or str(inner.type),
         source=source,
         node=node,
         node_name=None,
         version=transaction.version,
-        gas=parts | {_TOTAL: transaction.gas_used if gas is not None or source is Source.COMMITTED else None},
+        gas=_parts(gas) | {_TOTAL: total},
         request=None,
     )
 
@@ -200,84 +209,72 @@ def _of_transaction(transaction: UserTransaction, source: Source, node: Node) ->
 # executing it again --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What an observation costs under the schedule, and how it ends; or why that is not known."""
-
-    gas: Mapping[str, int | None] | None = None
-    outcome: str | None = None
-    reason: str | None = None
-
-
 def _is_replayed(call: _Observed) -> bool:
-    assert call.node is not None  # noqa: S101 - set for every observation
+    """Return whether a call is replayed from its version, rather than executed on a fork."""
     return call.source is Source.COMMITTED and served_ledger(call.node.url) is None
 
 
-def _replayed(calls: Sequence[_Observed], schedule: GasSchedule | Mapping[str, int | str]) -> dict[int, _Outcome]:
-    """Replay committed transactions under the schedule, and return the outcomes by the identity of their calls."""
-    found: dict[int, _Outcome] = {}
+def _replayed(calls: Sequence[_Observed], schedule: GasSchedule | Mapping[str, int | str]) -> dict[int, _Forecast]:
+    """Replay committed transactions under the schedule, and return the forecasts by the identity of their calls."""
+    found: dict[int, _Forecast] = {}
     for node in {id(call.node): call.node for call in calls}.values():
         mine = [call for call in calls if call.node is node]
-        assert node is not None  # noqa: S101 - set for every observation
         versions = sorted({call.version for call in mine})
         try:
             change = change_of(node, None, schedule, max(versions[0] - 1, 0))  # raises for an unknown parameter
         except (NodeError, NodeUnreachable, SchemaError) as error:
-            found |= {id(call): _Outcome(reason=str(error)) for call in mine}
+            found |= {id(call): _Forecast(reason=str(error)) for call in mine}
             continue
         rows = {row["ledger_version"]: row for row in replay_all(node, versions, None, change, progress=False)}
-        for call in mine:
-            found[id(call)] = _of_replay(rows.get(call.version))
+        found |= {id(call): _of_replay(rows.get(call.version)) for call in mine}
     return found
 
 
-def _of_replay(row: Mapping[str, Any] | None) -> _Outcome:
-    if row is None or row.get("error_code"):
-        return _Outcome(
-            reason="it could not be read" if row is None else f"{row['error_code']}: {row['error_message']}"
-        )
+def _of_replay(row: Mapping[str, Any] | None) -> _Forecast:
+    if row is None:
+        return _Forecast(reason="it could not be read")
+    if row.get("error_code"):
+        return _Forecast(reason=f"{row['error_code']}: {row['error_message']}")
     if not row["verified"]:
-        return _Outcome(reason="replayed as it was, it differs from the ledger")
-    return _Outcome({part: row[f"changed_{column}"] for part, column in _COLUMNS.items()}, row["changed_outcome"])
+        return _Forecast(reason="replayed as it was, it differs from the ledger")
+    return _Forecast({part: row[f"changed_{column}"] for part, column in _COLUMNS.items()}, row["changed_outcome"])
 
 
-def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) -> _Outcome:
+def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) -> _Forecast:
     """Execute a call on a fork, as it was and under the schedule."""
-    node = call.node
-    assert node is not None  # noqa: S101 - set for every observation
     if call.gas[_TOTAL] is None:
-        return _Outcome(reason="no gas was observed")
+        return _Forecast(reason="no gas was observed")
     try:
         request, version = call.request, call.version
         if request is None:  # of an embedded node, which has no bytecode to replay
-            rebuilt, _ = rebuild_request(node.transaction(version), node.abis.at)
+            rebuilt, _ = rebuild_request(call.node.transaction(version), call.node.abis.at)
             request, version = rebuilt.replace(signature=None), version - 1  # no key of its past is needed on a fork
-        fork = node.fork(version)
+        fork = call.node.fork(version)
         before, _ = _cost(fork, request)
     except NO_RESULT as error:
-        return _Outcome(reason=str(error))
-    wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
-    if any(before[part] != amount for part, amount in wanted.items()):
+        return _Forecast(reason=str(error))
+    if any(before[part] != amount for part, amount in call.gas.items() if amount is not None):
         cost = counted(str(before[_TOTAL]), "gas unit")
-        return _Outcome(reason=f"executed as it was, it costs {cost}, not {wanted[_TOTAL]}")
+        return _Forecast(reason=f"executed as it was, it costs {cost}, not {call.gas[_TOTAL]}")
     fork.gas_schedule = schedule
     try:
-        return _Outcome(*_cost(fork, request))
+        return _Forecast(*_cost(fork, request))
     except NO_RESULT as error:  # such as a view that fails at these prices
-        return _Outcome(reason=str(error))
+        return _Forecast(reason=str(error))
 
 
 def _cost(fork: Any, request: ViewFunction | SimulationRequest) -> tuple[dict[str, int | None], str]:
     if isinstance(request, ViewFunction):
         return dict.fromkeys(_COLUMNS) | {_TOTAL: fork.view(request).gas_used}, "succeeded"
     done = fork.simulate(request)
-    gas = done.gas
-    parts = {part.value: None if gas is None else getattr(gas, part.column) for part in Part}
-    return parts | {_TOTAL: done.gas_used}, "succeeded" if done.success else f"failed ({done.vm_status})"
+    return _parts(done.gas) | {_TOTAL: done.gas_used}, "succeeded" if done.success else f"failed ({done.vm_status})"
 
 
-def _rows(call: _Observed, found: _Outcome) -> Iterator[dict[str, Any]]:
+def _parts(gas: Any) -> dict[str, int | None]:
+    return {part.value: None if gas is None else getattr(gas, part.column) for part in Part}
+
+
+def _rows(call: _Observed, found: _Forecast) -> Iterator[dict[str, Any]]:
     about: dict[str, Any] = {"label": call.label, "source": call.source.value, "node": call.node_name}
     about |= {"ledger_version": call.version, "outcome": found.outcome, "reason": found.reason}
     octas = {part.value for part in Part if part.in_octas}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit.gas import _verdict_sentences as sentences
+from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import Rules, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import label_text
+from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import Verdict
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ class Finding:
     ----------
     label, source, node : str
     verdict : Verdict
-    reason : str
-        What happened, or why the call cannot be judged; may quote the node. Empty if the call passed.
+    why : Why or None
+        What happened, or why the call cannot be judged; None if the call passed.
+    figures : mapping of str to object
+        The figures that `reason` states.
     limit : str or None
         The limit that the rise exceeds; None if the call fails or is missing.
     gas_before, gas_after : int or None
@@ -51,7 +55,8 @@ class Finding:
     source: str
     node: str
     verdict: Verdict
-    reason: str = ""
+    why: Why | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
     limit: str | None = None
     gas_before: int | None = None
     gas_after: int | None = None
@@ -64,10 +69,15 @@ class Finding:
     waiver: Waiver | None = None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], verdict: Verdict, reason: str = "", limit: str | None = None) -> Finding:
+    def of(cls, row: Mapping[str, Any], verdict: Verdict, why: Why | None = None, **figures: Any) -> Finding:
         """Return the finding on a row of a comparison."""
         known = {name: row[name] for name in cls.__slots__ if name in row}
-        return cls(**known, verdict=verdict, reason=reason, limit=limit)
+        return cls(**known, verdict=verdict, why=why, figures=figures)
+
+    @property
+    def reason(self) -> str:
+        """What happened, or why the call cannot be judged, in words; may quote the node. Empty if the call passed."""
+        return "" if self.why is None else self.why.text(self.figures)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,42 +169,51 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
 def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None) -> Finding:
     """Return the finding on a row of a comparison, with what its committed transactions paid if that is known."""
     limits = rules.limits_of(row)
-    if row["kind"] == "removed":
-        return Finding.of(row, Verdict.MISSING, "missing from the after side")
-    if row["kind"] == "added":
-        return Finding.of(row, Verdict.NO_BASELINE, "only on the after side")
+    if row["kind"] == Kind.REMOVED:
+        return Finding.of(row, Verdict.MISSING, Why.REMOVED)
+    if row["kind"] == Kind.ADDED:
+        return Finding.of(row, Verdict.NO_BASELINE, Why.ADDED)
     if Source.COMMITTED in row["source"]:
-        if fees is None or row["not_judged"]:
-            why = row["not_judged"] or "committed transactions are compared between complete runs"
-            return Finding.of(row, Verdict.NOT_JUDGED, why)
-        judged = fees.judged(limits)
-        limit = str(limits) if limits and judged.over_limit else None
-        return Finding.of(row, judged.verdict, sentences.judgement_text(judged, fees, str(limits)), limit)
+        return _found_in_fees(row, limits, fees)
     return _found_exactly(row, limits, failures_listed=rules.failures_named)
+
+
+def _found_in_fees(row: Mapping[str, Any], limits: Threshold | None, fees: FeeChange | None) -> Finding:
+    """Return the finding on committed transactions."""
+    if row["not_judged"]:
+        return Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=row["not_judged"])
+    if fees is None:
+        return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_FEES)
+    judged = fees.judged(limits)
+    if judged.verdict is Verdict.PASSED:
+        return Finding.of(row, Verdict.PASSED)
+    limit = str(limits) if judged.over_limit else None
+    return Finding.of({**row, "limit": limit}, judged.verdict, Why.FEES, judgement=judged, fees=fees, limit=str(limits))
 
 
 def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures_listed: bool) -> Finding:
     """Return the finding on a view or simulation, which was run on both sides."""
-    if row["kind"] == "unreachable":
-        sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := row[f"error_{side}"])]
-        return Finding.of(row, Verdict.NOT_JUDGED, f"no response on {', '.join(sides)}")
-    fails = [row[f"error_{side}"] is not None or row[f"success_{side}"] is False for side in ("before", "after")]
-    if fails[0]:
+    if row["kind"] == Kind.UNREACHABLE:
+        return Finding.of(
+            row, Verdict.NOT_JUDGED, Why.NO_RESPONSE, before=row["error_before"], after=row["error_after"]
+        )
+    failed, fails = (
+        row[f"error_{side}"] is not None or row[f"success_{side}"] is False for side in ("before", "after")
+    )
+    if failed:
         alike = all(row[f"{name}_before"] == row[f"{name}_after"] for name in ("error", "success", "vm_status"))
-        listed = failures_listed and row["kind"] == "unchanged" and alike
-        reason = f"failed before{' and fails now' if fails[1] else ''}, so it has no baseline"
-        return Finding.of(row, Verdict.FAILS_AS_LISTED if listed else Verdict.NO_BASELINE, reason)
-    if fails[1]:
+        listed = failures_listed and row["kind"] == Kind.UNCHANGED and alike
+        verdict = Verdict.FAILS_AS_LISTED if listed else Verdict.NO_BASELINE
+        return Finding.of(row, verdict, Why.FAILED_ON_BOTH if fails else Why.FAILED_BEFORE)
+    if fails:
         code = row["error_after"] or row["vm_status_after"] or "no reason reported"
-        return Finding.of(row, Verdict.FAILED, f"succeeded before and now fails: {code}")
+        return Finding.of(row, Verdict.FAILED, Why.FAILS, code=code)
     before, after = row["gas_before"], row["gas_after"]
     if limits is not None and (before is None or after is None):
-        silent = [side for side in ("before", "after") if row[f"gas_{side}"] is None]
-        return Finding.of(row, Verdict.NOT_JUDGED, f"the node reported no gas on the {' and the '.join(silent)} side")
-    limit = None if limits is None else limits.exceeded(before, after)
-    if limit is None:
+        return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_GAS, before=before, after=after)
+    if limits is None or (limit := limits.exceeded(before, after)) is None:
         return Finding.of(row, Verdict.PASSED)
-    return Finding.of(row, Verdict.FAILED, sentences.rise_text(before, after, limit), limit)
+    return Finding.of({**row, "limit": limit}, Verdict.FAILED, Why.RISE, before=before, after=after, limit=limit)
 
 
 def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (), today: date | None = None) -> Gate:
@@ -214,7 +233,7 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
     day = today or datetime.now(UTC).date()
     judged = any(one.verdict in _JUDGED for one in found)
     there = {one.label for one in found}
-    silent: dict[str, list[str]] = {}
+    without_baseline: dict[str, list[str]] = {}
     for place, one in enumerate(found):
         if one.verdict not in _WITHOUT_BASELINE:
             continue
@@ -222,17 +241,13 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
         if not judged or (one.verdict is Verdict.NO_BASELINE and one.label in rules.named):
             found[place] = replace(one, verdict=Verdict.NOT_JUDGED)
         else:
-            silent.setdefault(one.reason, []).append(one.label)
-    why = "the study names this call, but neither side observed it"
-    found += [
-        Finding(label, source.value, "", Verdict.NOT_JUDGED, why)
-        for label, source in rules.named.items()
-        if label not in there
-    ]
+            without_baseline.setdefault(one.reason, []).append(one.label)
+    silent = {label: source.value for label, source in rules.named.items() if label not in there}
+    found += [Finding(label, source, "", Verdict.NOT_JUDGED, Why.NOT_OBSERVED) for label, source in silent.items()]
     labels = {*there, *rules.named}
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     notes = [*notes, *_rule_notes(rules, labels, day)]
-    notes += [f"not judged: {sentences.quoted(names)}: {why}" for why, names in silent.items()]
+    notes += [f"not judged: {sentences.quoted(names)}: {why}" for why, names in without_baseline.items()]
     return Gate(rules, tuple(replace(one, waiver=_waiver_of(one, holding)) for one in found), tuple(notes))
 
 

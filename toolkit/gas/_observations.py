@@ -11,7 +11,6 @@ import numpy as np
 
 from toolkit.errors import SchemaError
 from toolkit.frames._calls import NO_ANSWER
-from toolkit.frames._schema import OBSERVATIONS, STRATUM
 from toolkit.wire._requests import canonical_request
 
 if TYPE_CHECKING:
@@ -108,10 +107,6 @@ class Cause(StrEnum):
     def of(cls, value: object) -> Cause:
         """Return the cause in a cell; `UNKNOWN` for a missing value or a value that is not a cause."""
         return next((cause for cause in cls if cause == str(value)), cls.UNKNOWN)
-
-
-# The columns of observations written before the columns for committed transactions existed.
-EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
 
 
 def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -19,7 +19,7 @@ from toolkit._present.text import listed, plural
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, SchemaError
-from toolkit.fork._fork import check_bytecode
+from toolkit.fork._embedded import check_bytecode
 from toolkit.fork._recent import Recent, recent_calls
 from toolkit.fork._sweep import change_of, replay_all
 from toolkit.frames._columns import frame_of_rows, plain_rows
@@ -29,6 +29,7 @@ from toolkit.gas._calls import Call
 from toolkit.gas._gate import Finding, Gate, judge, rules_of
 from toolkit.gas._observations import Source
 from toolkit.gas._study import Run, Study
+from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import Verdict
 from toolkit.move import FunctionId, parse_address
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from toolkit.client._progress import ProgressHook
     from toolkit.client._versions import Versions
     from toolkit.gas._rules import Rules, Threshold
+    from toolkit.gas._sentences import Renderer
     from toolkit.wire import GasSchedule, UserTransaction
 
 DEFAULT_LAST = 100  # transactions of each function; 100 take about 10 s of processor time
@@ -62,6 +64,7 @@ class Pair(StrEnum):
     NOT_JUDGED = "not judged"
 
 
+_COSTS = ("gas_before", "gas_after", "fee_before", "fee_after")
 _COMPARABLE = (Pair.CHEAPER, Pair.SAME, Pair.DEARER)
 
 
@@ -150,6 +153,10 @@ class PairedComparison:
             [_found(call, pairs.get(call["label"], []), rules) for call in plain_rows(self.calls)], rules, today=today
         )
 
+    def shown(self, name: Renderer, _: Gate | None = None) -> sentences.Shown:
+        """Return what is shown of the comparison; `name` makes text from users and the chain safe for the format."""
+        return sentences.shown_pairs(self, name)
+
     def __repr__(self) -> str:
         return sentences.comparison_text(self)
 
@@ -176,8 +183,8 @@ def compare_under(
         raise InputError("give `code` or `gas_schedule`, or a second side to compare")
     if type(last) is not int or last < 1:
         raise InputError(f"last: expected a number of transactions, got {last!r:.60}")
-    opened, study = _opened(source)
-    with opened as node:
+    with ExitStack() as stack:
+        node, study = _opened(source, stack)
         check_bytecode(node)
         wanted = _wanted(study, functions)
         plan, _ = resolved_plan(node, versions, state=False)
@@ -199,21 +206,19 @@ def compare_under(
     return PairedComparison(frame_of_rows(PAIRED_CALLS, calls), frame_of_rows(PAIRS, pairs), names, notes, study)
 
 
-def _opened(source: Any) -> tuple[AbstractContextManager[Node], Study | None]:
-    """Return the node to read, which is closed afterwards only if it was opened here, and the study if there is one."""
+def _opened(source: Any, stack: ExitStack) -> tuple[Node, Study | None]:
+    """Return the node to read, and the study if there is one; the stack closes the node if it was opened here."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.suffix != ".toml" and not path.is_dir():
-            return connect(str(source)), None
+            return stack.enter_context(connect(str(source))), None
         source = Run.load(path) if path.is_dir() else Study.load(path)
     study = source.study if isinstance(source, Run) else source
     if not isinstance(study, Study):
-        return nullcontext(checked_node(source)), None
-    settings = study.connections()
-    if len(settings) != 1:
+        return checked_node(source), None
+    if len(study.nodes) != 1:
         raise InputError("transactions are replayed on one node; the study has several")
-    own = study.specification().node
-    return (connect(**settings[0]) if own is None else nullcontext(own)), study
+    return study.connect(stack)[0], study
 
 
 def _wanted(study: Study | None, functions: str | Iterable[str] | None) -> list[Call]:
@@ -314,37 +319,25 @@ def _notes(recent: Recent, calls: Sequence[Mapping[str, Any]], study: Study | No
 
 def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: Rules) -> Finding:
     """Return the finding on a call, from its transactions."""
-    if why := _why_not(call, pairs):
-        return Finding.of(call, Verdict.NOT_JUDGED, why)
-    judged = plural(call["judged"], "transaction")
-    failing = [pair for pair in pairs if pair["pair"] == Pair.FAILS]
-    if failing:
-        outcomes = Counter(pair["changed_outcome"] for pair in failing)
-        how = listed((f"{count}: {outcome}" for outcome, count in outcomes.most_common()), _MAX_NAMED)
-        first = f"the first at version {failing[0]['ledger_version']:,}"
-        return Finding.of(call, Verdict.FAILED, f"{len(failing)} of {judged} succeeded and now fail ({how}; {first})")
+    total, judged = call["transactions"], call["judged"]
+    if not total:
+        ends = {"first": call["first_version"], "last": call["last_version"]}
+        return Finding.of(call, Verdict.NOT_JUDGED, Why.NOT_CALLED, **ends)
+    if not call["fails_now"] and judged < _MIN_JUDGED * total:
+        count, reasons = call["not_judged"], call["reasons"]
+        return Finding.of(call, Verdict.NOT_JUDGED, Why.NOT_REPLAYED, count=count, total=total, reasons=reasons)
+    if not any(pair["loaded"] for pair in pairs if pair["pair"] != Pair.NOT_JUDGED):
+        return Finding.of(call, Verdict.NOT_JUDGED, Why.NOT_RUN, total=total)
+    if failing := [pair for pair in pairs if pair["pair"] == Pair.FAILS]:
+        return Finding.of(call, Verdict.FAILED, Why.PAIRS_FAIL, judged=judged, failing=failing)
     limits = rules.limits_of(call)
     over = [pair for pair in pairs if pair["pair"] == Pair.DEARER and limits and _exceeds(pair, limits)]
     if not over:
         return Finding.of(call, Verdict.PASSED)
     worst = max(over, key=lambda pair: pair["fee_after"] - pair["fee_before"])
-    costs = {name: worst[name] for name in ("gas_before", "gas_after", "fee_before", "fee_after")}
-    fees = f"from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
-    most = f"the most at version {worst['ledger_version']:,}, {fees}"
-    reason = f"{len(over)} of {judged} rise{'s' if len(over) == 1 else ''} over {limits}: {most}"
-    return Finding.of(dict(call) | costs, Verdict.FAILED, reason, str(limits))
-
-
-def _why_not(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return why a call cannot be judged."""
-    total, span = call["transactions"], f"in versions {call['first_version']:,} to {call['last_version']:,}"
-    if not total:
-        return f"nobody called it {span}"
-    if not call["fails_now"] and call["judged"] < _MIN_JUDGED * total:
-        return f"{call['not_judged']} of {plural(total, 'transaction')} cannot be judged: {call['reasons']}"
-    if not any(pair["loaded"] for pair in pairs if pair["pair"] != Pair.NOT_JUDGED):
-        return f"none of its {plural(total, 'transaction')} runs the changed code"
-    return None
+    row = {**call, "limit": str(limits)} | {name: worst[name] for name in _COSTS}
+    figures = {"judged": judged, "over": len(over), "worst": worst, "limit": str(limits)}
+    return Finding.of(row, Verdict.FAILED, Why.PAIRS_RISE, **figures)
 
 
 def _exceeds(pair: Mapping[str, Any], limits: Threshold) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -29,6 +28,8 @@ from toolkit.gas._observations import READ_AT_VERSIONS, Cause, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pandas as pd
 
     from toolkit.gas._findings import Timeline
@@ -552,13 +553,6 @@ def _reached_text(age: RunAge) -> str:
         if seconds >= size:
             ago = plural(int(seconds // size), noun)
     return f"version {listed(places, _MAX_LISTED)}, read {ago} ago ({age.read_at:%Y-%m-%d %H:%M} UTC)"
-
-
-def too_old_text(limit: timedelta) -> str:
-    """Return why a call that was read up to the head cannot be judged."""
-    days = limit / timedelta(days=1)
-    count = "1 day" if days == 1 else f"{days:g} days"
-    return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
 
 
 def earlier_sentence(earlier: EarlierRun, rows: int) -> str:

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, create_model
+from pydantic import Field, TypeAdapter
 
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call, other_names
-from toolkit.gas._compare import Comparison, Ran, Side, compared, is_local, ran_on
+from toolkit.gas._compare import Comparison, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._sides import Ran, Side
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date, timedelta
     from pathlib import Path
 
     from toolkit.gas._study import Run, Study
@@ -41,8 +43,8 @@ _HEAD = (
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
-_SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
 
@@ -65,12 +67,13 @@ class NodeFacts(FileModel):
     """Digest of the bytecode of each called module at that version."""
 
 
-# A node in a snapshot file, with a table of the calls of each source by label.
-if TYPE_CHECKING:
-    _NodeTable = NodeFacts
-else:
-    _BY_LABEL = (dict[str, Any], Field(default_factory=dict))
-    _NodeTable = create_model("_NodeTable", __base__=NodeFacts, **dict.fromkeys(_SECTIONS, _BY_LABEL))
+class _NodeTable(NodeFacts):
+    """A node in a snapshot file, with a table of the calls of each source by label."""
+
+    view: dict[str, Any] = Field(default_factory=dict)
+    simulate: dict[str, Any] = Field(default_factory=dict)
+    simulate_at_version: dict[str, Any] = Field(default_factory=dict)
+    committed: dict[str, Any] = Field(default_factory=dict)
 
 
 class _File(FileModel):
@@ -81,14 +84,15 @@ class _File(FileModel):
     nodes: tuple[_NodeTable, ...]
 
 
-class _Gas(FileModel):
-    """A call in a snapshot file that fails, with the gas that it used before it failed, if any."""
+class Gas(FileModel):
+    """A call in a snapshot file: the gas that it uses, or used before it failed."""
 
     gas: _Whole | None = None
-    fails: str
+    fails: str | None
+    """Error code or VM status of a call that fails. Of a call that succeeds, the file has the gas alone."""
 
 
-class _Paid(FileModel):
+class Paid(FileModel):
     """The committed transactions of a call in a snapshot file: those under the newest code and schedule of the run."""
 
     gas: _Whole | None = None
@@ -104,26 +108,12 @@ class _Paid(FileModel):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The gas of one call.
-
-    Attributes
-    ----------
-    node, label : str
-    source : Source
-    gas : int or None
-        Gas units; for committed transactions, the mean of the successful ones.
-    fails : str or None
-        Error code or VM status of a call that fails.
-    ran : Ran or None
-        What committed transactions paid; None for other calls.
-    """
+    """A call of a snapshot, and what it costs on a node."""
 
     node: str
     source: Source
     label: str
-    gas: int | None
-    fails: str | None = None
-    ran: Ran | None = None
+    cost: Gas | Paid
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +175,19 @@ def _line(row: Mapping[str, Any]) -> Line:
     fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
-    gas = None if error else row["gas_used"]
-    return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
+    cost = Gas(gas=None if error else row["gas_used"], fails=fails and visible(fails, _MAX_FAILURE))
+    return Line(row["node"], Source(row["source"]), label, cost)
 
 
 def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
-    ran = ran_on(Side("", run.observations, run=run), call.fingerprint, plan.node)
+    ran = Side("", run.observations, run=run).ran(call.fingerprint, plan.node)
     if ran.why:
         raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
     price = ran.typical_price
     fees = Fees.of(ran.frame, price).binned(_MAX_FEES)
     gas = round(float(ran.good["gas_used"].mean())) if len(ran.good) else None
-    stored = Ran(since=ran.since, last=ran.last, stored=fees, price=price)
-    return Line(plan.node, Source.COMMITTED, call.name, gas, ran=stored)
+    paid = Paid(gas=gas, price=price, since=ran.since, failed=fees.failed, fees=tuple(fees.counted()))
+    return Line(plan.node, Source.COMMITTED, call.name, paid)
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
@@ -232,12 +222,8 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 
 def _line_text(line: Line) -> str:
-    value: Any = line.gas
-    if line.ran is not None and (fees := line.ran.stored) is not None:
-        value = {} if line.gas is None else {"gas": line.gas}
-        value |= {"price": line.ran.price, "since": line.ran.since, "failed": fees.failed, "fees": fees.counted()}
-    elif line.fails is not None:
-        value = ({} if line.gas is None else {"gas": line.gas}) | {"fails": line.fails}
+    succeeds = isinstance(line.cost, Gas) and line.cost.fails is None
+    value = line.cost.gas if succeeds else line.cost.model_dump(exclude_none=True)
     return f"{toml_value(line.label)} = {toml_value(value)}\n"
 
 
@@ -269,7 +255,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
                 if number := numbers.get((position, section, toml_value(label))):
                     places[table.node, label] = number
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
-                lines.append(placed(place, _read_line, table, source, label, value))
+                lines.append(Line(table.node, source, label, placed(place, _read_cost, source, value)))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
@@ -293,17 +279,10 @@ def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
     return found
 
 
-def _read_line(facts: NodeFacts, source: Source, label: str, value: Any) -> Line:
-    node = facts.node
+def _read_cost(source: Source, value: Any) -> Gas | Paid:
     if source is Source.COMMITTED:
-        found = _Paid.model_validate(value)
-        fees = Fees.from_counts(found.fees, found.failed)
-        ran = Ran(since=found.since, last=facts.ledger_version, stored=fees, price=found.price)
-        return Line(node, source, label, found.gas, ran=ran)
-    if isinstance(value, dict):
-        failed = _Gas.model_validate(value)
-        return Line(node, source, label, failed.gas, failed.fails)
-    return Line(node, source, label, _WHOLE.validate_python(value))
+        return Paid.model_validate(value)
+    return Gas.model_validate(value) if isinstance(value, dict) else Gas(gas=_WHOLE.validate_python(value), fails=None)
 
 
 _WHOLE = TypeAdapter(_Whole)
@@ -321,24 +300,26 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
         named |= {(source, name): call for name, call in calls.items()}
         named |= {(source, name): calls[label] for name, label in other_names([*calls.values()]).items()}
     nodes = {facts.node: facts for facts in snapshot.nodes}
-    rows, ran = [], {}
+    rows, stored = [], {}
     for line in snapshot.lines:
-        facts, call = nodes[line.node], named.get((line.source, line.label))
+        facts, call, cost = nodes[line.node], named.get((line.source, line.label)), line.cost
+        fails = cost.fails if isinstance(cost, Gas) else None
         row = {name: getattr(facts, name) for name in ("node", "node_build", "model", "chain_id", "ledger_version")}
         row |= {
             "label": call.name if call else line.label,
             "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
             "source": line.source,
-            "gas_used": line.gas,
-            "success": line.fails is None,
-            "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
+            "gas_used": cost.gas,
+            "success": fails is None,
+            "error_code" if line.source == Source.VIEW else "vm_status": fails,
             "observed_at": _UNKNOWN_TIME,
             "toolkit_version": "",
         }
         rows.append(row)
-        if line.ran is not None:
-            ran[row["fingerprint"]] = line.ran
-    return Side(name, frame_of_rows(OBSERVATIONS, rows), ran=ran)
+        if isinstance(cost, Paid):
+            fees = Fees.from_counts(cost.fees, cost.failed)
+            stored[row["fingerprint"]] = Ran(since=cost.since, last=facts.ledger_version, stored=fees, price=cost.price)
+    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -367,7 +348,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
     explains = run if one_ledger else None
-    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, ran={})
+    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, stored={})
     found = compared(_side(name, snapshot, run.study), after)
     notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Two observations of a call differ if one of these columns differs.
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
+Outcome = tuple[Any, ...]
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
@@ -51,6 +52,12 @@ _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
 # Each text is stored once: a million rows of three texts take 100 MB otherwise.
 _CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def outcome_of(values: Iterable[Any]) -> Outcome | None:
+    """Return the values by which two observations are compared; None if the call got no response."""
+    outcome = tuple(values)
+    return None if is_no_answer(outcome[-1]) else outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,16 +346,6 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
 _OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "success") for side in ("before", "after")]
 _OF_VIEWS = ["label", "source", "count", *_OUTCOMES]
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
-
-
-def count_steps(steps: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of steps by label and source.
-
-    Parts and kinds of transactions that step at one place are one step of a call.
-    """
-    rows = steps if "part" in steps.columns else steps.assign(part=None)
-    repeated = rows.duplicated(["label", "source", "version_before", "version_after", "cause"])
-    return rows[~(repeated & rows["part"].notna())].groupby(["label", "source"]).size()
 
 
 def is_drift(steps: pd.DataFrame) -> pd.Series:

@@ -5,6 +5,7 @@ Both are in one module because each creates the other: `Study.run` returns a `Ru
 
 from __future__ import annotations
 
+import json
 import shutil
 import weakref
 from collections.abc import Mapping, Sequence, Sized
@@ -22,7 +23,7 @@ from toolkit.client._node import Node
 from toolkit.client._reads import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
 from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
@@ -34,8 +35,9 @@ from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
 from toolkit.gas._study_file import StudyFields, VersionChoice
+from toolkit.gas._timeline import change_row
 from toolkit.gas.plan._estimate import Plan, estimate
-from toolkit.gas.plan._plan import StudySpec, study_digest
+from toolkit.gas.plan._plan import study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
@@ -43,6 +45,7 @@ from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from contextlib import ExitStack
 
     import pandas as pd
     import pyarrow.dataset as ds
@@ -312,7 +315,8 @@ class Study(StudyFields):
         for name in self.nodes:
             login = f"{self._logins[name].get_secret_value()}@" if name in self._logins else ""
             key = None if self._use_api_key or is_public_network(name) else ""
-            found.append({"target": name.replace("//", f"//{login}", 1), "api_key": key})
+            target = name.replace("//", f"//{login}", 1)
+            found.append({"target": target, "api_key": key, "requests_per_second": self.requests_per_second})
         return found
 
     @property
@@ -320,24 +324,28 @@ class Study(StudyFields):
         """Digest of what the study observes, as 32 hex digits; excludes labels, gate rules and request rate."""
         return study_digest(self.document())
 
-    def specification(self, node: Node | None = None) -> StudySpec:
-        """Return the study as a single record, as used for planning and reading.
+    def on_node(self, node: Node | None) -> Study:
+        """Return the study, to be read over an open connection to its only node; the same study for None."""
+        study = self.model_copy()
+        study._node = node or self._node  # noqa: SLF001 - of this class
+        return study
 
-        Parameters
-        ----------
-        node : Node, optional
-            Node to read instead of the study's node.
-        """
-        document = self.document()
-        return StudySpec(
-            title=self.title,
-            digest=study_digest(document),
-            document=document,
-            calls=self.calls,
-            versions=self.versions,
-            node=node or self._node,
-            connections=tuple({**one, "requests_per_second": self.requests_per_second} for one in self.connections()),
-        )
+    def labelled_as(self, document: Mapping[str, Any]) -> Study:
+        """Return the study with the labels that an earlier run stored, because its rows contain them."""
+        labels = [{"label": call["label"]} for call in document["call"]]
+        calls = tuple(call.model_copy(update=label) for call, label in zip(self.calls, labels, strict=True))
+        return self.model_copy(update={"calls": calls})
+
+    def connect(self, stack: ExitStack) -> list[Node]:
+        """Return the nodes of the study; closing the stack closes the connections to named nodes."""
+        if self._node is not None:
+            return [self._node]
+        if OWN_LEDGER in self.nodes:
+            raise StudyError(
+                f"the study reads an {OWN_LEDGER}, which exists only in the process that created it; make the study "
+                "again with node=ledger, a toolkit.embedded.Ledger"
+            )
+        return [stack.enter_context(Node(**settings)) for settings in self.connections()]
 
     def plan(self) -> Plan:
         """Return what a run would send, how long it would take and what it could not read, without running the study.
@@ -359,7 +367,7 @@ class Study(StudyFields):
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
-        return estimate(self.specification())
+        return estimate(self)
 
     def run(
         self,
@@ -440,9 +448,7 @@ class Study(StudyFields):
         >>> run.complete, len(run.observations)
         (True, 5)
         """
-        path, earlier = run_study(
-            self.specification(), out, progress=progress, executor=executor, max_tasks=max_tasks, fresh=fresh
-        )
+        path, earlier = run_study(self, out, progress=progress, executor=executor, max_tasks=max_tasks, fresh=fresh)
         run = Run(path, temporary=out is None)
         run.earlier = earlier
         return run
@@ -553,8 +559,7 @@ class Run:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
         self.record = self._store.manifest()
-        self.manifest: dict[str, Any] = self.record.document()
-        self._digest: tuple[Any, str] | None = None
+        self.manifest: dict[str, Any] = json.loads(self.record.text())
         self.earlier: EarlierRun | None = None
 
     @classmethod
@@ -605,7 +610,7 @@ class Run:
 
         None if the run is not complete.
         """
-        return RunAge.of(self.study.specification(), self.record) if self.complete else None
+        return RunAge.of(self.study, self.record) if self.complete else None
 
     @property
     def digest(self) -> str:
@@ -614,18 +619,15 @@ class Run:
         All runs of a study on the same ledger have the same digest, whether or not they were resumed or read on a
         cluster. The digest covers all columns except those that depend on when and how the rows were read: ``node``
         (replaced by the node's position in the study), ``head_version``, ``error_message``, ``observed_at`` and
-        ``toolkit_version``. It is recomputed if a part was added, removed or changed; ``manifest["rows_digest"]`` is
-        the digest when the run was completed.
+        ``toolkit_version``. It is computed from the rows each time; ``manifest["rows_digest"]`` is the digest when the
+        run was completed.
 
         Raises
         ------
         StudyError
             If a part is damaged.
         """
-        marks = self._store.marks()
-        if self._digest is None or self._digest[0] != marks:
-            self._digest = marks, rows_digest(self._store)
-        return self._digest[1]
+        return rows_digest(self._store)
 
     @cached_property
     def study(self) -> Study:
@@ -680,22 +682,13 @@ class Run:
         The first column is ``node``; the others are as in `toolkit.timeline`. For a study without committed
         transactions, the frame is empty. ``attrs`` contains ``requests`` (number of reads) and ``unread`` (descriptions
         of what could not be read).
-
-        Raises
-        ------
-        StudyError
-            If ``timeline.parquet`` is damaged.
         """
-        frame = self._store.timeline()
-        if frame is None:
-            frame = rows_frame(RUN_TIMELINE, {})
-        about = [(plan.node, plan.timeline) for plan in self.record.nodes if plan.timeline is not None]
-        frame.attrs["requests"] = sum(facts.requests for _, facts in about)
-        frame.attrs["unread"] = [
-            f"{node}: {text}" if len(about) > 1 else text
-            for node, facts in about
-            for text in map(unread_text, facts.unread)
-        ]
+        found = {plan.node: plan.timeline for plan in self.record.nodes if plan.timeline is not None}
+        rows = [{"node": node} | change_row(change) for node, one in found.items() for change in one.changes]
+        frame = frame_of_rows(RUN_TIMELINE, rows)
+        unread = [(node, unread_text(what)) for node, one in found.items() for what in one.unread]
+        frame.attrs["unread"] = [f"{node}: {text}" if len(found) > 1 else text for node, text in unread]
+        frame.attrs["requests"] = sum(one.requests for one in found.values())
         return frame
 
     def connect(self, name: str) -> Node:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, member
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
@@ -12,6 +16,7 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import (
     PERCENT,
     counted,
+    listed,
     number,
     percent,
     plural,
@@ -24,24 +29,23 @@ from toolkit._present.text import (
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Part, Source
-from toolkit.gas._sentences import MAX_EXPLANATION, MAX_NOTE, label_text, shares_text
+from toolkit.gas._sentences import MAX_EXPLANATION, MAX_NOTE, Renderer, label_text, shares_text
 from toolkit.gas.committed._fees import Reason, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    import pandas as pd
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
     from toolkit.gas._paired import PairedComparison
-    from toolkit.gas._sentences import Renderer
     from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
 
 _HEAD = ("call", "before", "after", "change", "relative", "versions")
 _PAIRED_HEAD = ("call", "transactions", "judged", "cheaper", "same", "dearer", "fail now", "least", "median", "most")
-_PAIRED_COLUMNS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
-_PAIRED_CHANGES = ("change_least", "change_median", "change_most")
+_PAIRED_COUNTS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
+_PAIRED_COLUMNS = (*_PAIRED_COUNTS, "change_least", "change_median", "change_most")
+MAX_NAME = 200  # characters of the name of a side
+_MAX_OUTCOMES = 3  # in one reason
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
 
@@ -67,28 +71,36 @@ class Shown:
     """Positions of the rows that are a part of the call above."""
 
 
-def shown(comparison: Comparison | PairedComparison, name: Renderer, gate: Gate | None = None) -> Shown:
+def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
     """Return what a comparison shows, without the reasons and causes of the calls that `gate` names.
 
     `name` makes text from users and the chain safe for the format.
     """
-    calls, (before, after) = comparison.calls, (name(side, 200) for side in comparison.names)
-    if hasattr(comparison, "transactions"):
-        title = f"committed transactions of {before}, replayed as they were and under {after}"
-        counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
-        return Shown(title, counts or "no transactions", _PAIRED_HEAD, _paired_rows(calls, name), [])
-    title = f"{before} compared with {after}"
-    named = (*gate.regressions, *gate.not_judged, *gate.waived) if gate else ()
-    said = {text for one in named for text in (one.explanation, one.reason)}
+    before, after = (name(side, MAX_NAME) for side in comparison.names)
+    calls = plain_rows(comparison.calls)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
+    model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
     rows = [*_rows(calls, name)]
     parts = frozenset(place for place, (_, part) in enumerate(rows) if part)
-    lines = [*_lines(calls, name, said)]
-    return Shown(title, _counts_text(calls), _HEAD, [cells for cells, _ in rows], lines, parts)
+    named = (*gate.regressions, *gate.not_judged, *gate.waived) if gate else ()
+    lines = [*_lines(calls, name, {(one.label, one.source, one.node) for one in named})]
+    title = f"{before} compared with {after}"
+    return Shown(title, f"{counts or 'no calls'}{model}", _HEAD, [cells for cells, _ in rows], lines, parts)
+
+
+def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
+    """Return what a comparison of replayed transactions shows."""
+    before, after = (name(side, MAX_NAME) for side in comparison.names)
+    title = f"committed transactions of {before}, replayed as they were and under {after}"
+    counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
+    calls = plain_rows(comparison.calls)
+    rows = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
+    return Shown(title, counts or "no transactions", _PAIRED_HEAD, rows, [])
 
 
 def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return a comparison, and the verdict of its gate, for a terminal."""
-    here = shown(comparison, label_text)
+    here = comparison.shown(label_text)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
     table = text_table(here.rows, head=here.head, numbers_from=1, indent="  ") if here.rows else []
@@ -97,7 +109,7 @@ def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None
 
 def comparison_html(comparison: Comparison | PairedComparison) -> str:
     """Return a comparison for a notebook."""
-    here = shown(comparison, label_text)
+    here = comparison.shown(label_text)
     rows = [tuple(map(html.escape, row)) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
     notes = [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
@@ -107,26 +119,10 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
     return literal(f"{above}{table}{below}")
 
 
-def counts_text(comparison: Comparison | PairedComparison) -> str:
-    """Return the number of calls of a comparison that changed and so on, or of transactions that became cheaper."""
-    return shown(comparison, label_text).counts
-
-
-def _counts_text(calls: pd.DataFrame) -> str:
-    counts = ", ".join(f"{count:,} {kind}" for kind in Kind if (count := int((calls["kind"] == kind).sum())))
-    model = " (gas of the embedded node is a model)" if calls["model"].any() else ""
-    return f"{counts or 'no calls'}{model}"
-
-
-def _paired_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
-    columns = (*_PAIRED_COLUMNS, *_PAIRED_CHANGES)
-    return [(name(row["label"]), *(number(row[column]) for column in columns)) for row in plain_rows(calls)]
-
-
-def _rows(calls: pd.DataFrame, name: Renderer) -> Iterator[tuple[tuple[str, ...], bool]]:
+def _rows(calls: Iterable[Mapping[str, Any]], name: Renderer) -> Iterator[tuple[tuple[str, ...], bool]]:
     """Yield table rows of the changed and unreachable calls, the largest rise first, and whether they are parts."""
-    calls = calls[calls["kind"].isin([Kind.CHANGED, Kind.UNREACHABLE])]
-    rows = sorted(plain_rows(calls), key=_order, reverse=True)
+    rows = [row for row in calls if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE}]
+    rows.sort(key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
     for row in rows:
         source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
@@ -166,24 +162,26 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
 
 
-def _lines(calls: pd.DataFrame, name: Renderer, said: set[str | None]) -> Iterator[str]:
-    """Yield lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
-    rows = plain_rows(calls)
+def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, ...]]) -> Iterator[str]:
+    """Yield lines about causes, calls without a row in the table, and calls whose comparison has little meaning.
+
+    Of the calls in `said`, the verdict states the cause, or why they are not compared.
+    """
 
     def labels(some: Iterable[Mapping[str, Any]]) -> str:
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
-    for text in dict.fromkeys(row["explanation"] for row in rows if row["explanation"] not in {None, *said}):
-        yield f"cause of {labels(row for row in rows if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
+    rest = [row for row in calls if (row["label"], row["source"], row["node"]) not in said]
+    for text in dict.fromkeys(row["explanation"] for row in rest if row["explanation"]):
+        yield f"cause of {labels(row for row in calls if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
     for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
-        if some := [row for row in rows if row["kind"] == kind]:
-            yield f"{kind}: {labels(some)}"
-    for row in rows:
-        if row["not_judged"] not in {None, *said}:
-            yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
-    if other := [row for row in rows if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
+        if alike := [row for row in calls if row["kind"] == kind]:
+            yield f"{kind}: {labels(alike)}"
+    for row in (row for row in rest if row["not_judged"]):
+        yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
+    if other := [row for row in calls if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
         yield f"same gas, different result: {labels(other)}"
-    for row in rows:
+    for row in calls:
         before, after = row["failing_before"] or 0, row["failing_after"] or 0
         if after > before:
             yield f"{labels([row])}: the share of transactions that fail rose from {shares_text(before, after)}"
@@ -255,13 +253,32 @@ def bounds_text(low: float | None, high: float | None) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
 
-def rise_text(before: int, after: int, limit: str) -> str:
+# reasons --------------------------------------------------------------------------------------------------------------
+
+
+def _no_response_text(before: str | None, after: str | None) -> str:
+    codes = {"before": before, "after": after}
+    return f"no response on {', '.join(f'the {side} side: {code}' for side, code in codes.items() if code)}"
+
+
+def _no_gas_text(before: int | None, after: int | None) -> str:
+    silent = [side for side, gas in (("before", before), ("after", after)) if gas is None]
+    return f"the node reported no gas on the {' and the '.join(silent)} side"
+
+
+def _too_old_text(max_age: timedelta) -> str:
+    days = max_age / timedelta(days=1)
+    count = "1 day" if days == 1 else f"{days:g} days"
+    return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
+
+
+def _rise_text(before: int, after: int, limit: str) -> str:
     """Say by how much gas rose over a limit."""
     relative = f", {relative_change(before, after)}" if before else ""
     return f"from {before:,} to {plural(after, 'gas unit')} ({signed(after - before)}{relative}) is over {limit}"
 
 
-def judgement_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
+def _fees_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
     """Say what committed transactions show: a proved rise, or why nobody can tell; empty if they pass."""
     one, two = fees.before, fees.after
     if judgement.verdict is Verdict.PASSED:
@@ -285,3 +302,55 @@ def _means_text(one: Fees, two: Fees, bounds: str) -> str:
     counts = f"{len(one.octas):,} and {plural(len(two.octas), 'transaction')}"
     bounds = f"{bounds}; " if bounds else ""
     return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}{counts})"
+
+
+def _not_replayed_text(count: int, total: int, reasons: str) -> str:
+    return f"{count:,} of {plural(total, 'transaction')} cannot be judged: {reasons}"
+
+
+def _not_run_text(total: int) -> str:
+    return f"none of its {plural(total, 'transaction')} runs the changed code"
+
+
+def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
+    outcomes = Counter(pair["changed_outcome"] for pair in failing)
+    how = listed((f"{count}: {outcome}" for outcome, count in outcomes.most_common()), _MAX_OUTCOMES)
+    first = f"the first at version {failing[0]['ledger_version']:,}"
+    return f"{len(failing):,} of {plural(judged, 'transaction')} succeeded and now fail ({how}; {first})"
+
+
+def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: str) -> str:
+    rise = "rises" if over == 1 else "rise"
+    most = (
+        f"at version {worst['ledger_version']:,}, from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
+    )
+    return f"{over:,} of {plural(judged, 'transaction')} {rise} over {limit}: the most {most}"
+
+
+class Why(Enum):
+    """What a gate found of a call that did not pass; the value is the wording, or the function that writes it."""
+
+    REMOVED = "missing from the after side"
+    ADDED = "only on the after side"
+    NOT_OBSERVED = "the study names this call, but neither side observed it"
+    NOT_COMPARED = "{text}"
+    AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
+    TOO_OLD = member(_too_old_text)
+    NO_RESPONSE = member(_no_response_text)
+    NO_GAS = member(_no_gas_text)
+    FAILED_BEFORE = "failed before, so it has no baseline"
+    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline"
+    FAILS = "succeeded before and now fails: {code}"
+    RISE = member(_rise_text)
+    NO_FEES = "committed transactions are compared between complete runs"
+    FEES = member(_fees_text)
+    NOT_CALLED = "nobody called it in versions {first:,} to {last:,}"
+    NOT_REPLAYED = member(_not_replayed_text)
+    NOT_RUN = member(_not_run_text)
+    PAIRS_FAIL = member(_pairs_fail_text)
+    PAIRS_RISE = member(_pairs_rise_text)
+
+    def text(self, figures: Mapping[str, Any]) -> str:
+        """Return the reason in words."""
+        write: Callable[..., str] = self.value if callable(self.value) else self.value.format
+        return write(**figures)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit._present.tables import markdown_table
-from toolkit.gas import _verdict_sentences as sentences
 from toolkit.reports._templates import code, content, environment
 from toolkit.reports._verdict import verdict_lines
 
@@ -48,7 +47,7 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     -------
     str
     """
-    here = sentences.shown(comparison, code, gate)
+    here = comparison.shown(code, gate)
     verdict = verdict_lines(gate, code) if gate else []
     notes = [f"note: {code(note)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
     above, below = ("\n".join(f"- {line}" for line in lines) for lines in (notes, here.lines))

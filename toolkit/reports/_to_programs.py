@@ -17,7 +17,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._verdict_sentences import counts_text, gate_lines, waiver_text
+from toolkit.gas._verdict_sentences import gate_lines, waiver_text
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def comparison_annotations(
     said = (*comparison.warnings, *(gate.notes if gate else ()))
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
-        return "\n".join([*notices, counts_text(comparison), ""])
+        return "\n".join([*notices, comparison.shown(sentences.label_text).counts, ""])
     titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
     about = [
         command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.node, one.label)
@@ -205,4 +205,5 @@ def _gate(gate: Gate) -> dict[str, Any]:
 
 def _finding(one: Finding) -> Any:
     waiver = None if one.waiver is None else one.waiver.model_dump(mode="json", exclude_none=True)
-    return json_value(asdict(one) | {"waiver": waiver})
+    known = {entry.name: getattr(one, entry.name) for entry in fields(one) if entry.name not in {"why", "figures"}}
+    return json_value(known | {"reason": one.reason, "waiver": waiver})

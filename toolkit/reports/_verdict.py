@@ -55,7 +55,7 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
     """
     page = environment().get_template("verdict.html.j2")
     notes = [*(gate.notes if gate else ()), *comparison.warnings]
-    return page.render(shown=sentences.shown(comparison, chain, gate), notes=notes, **verdict_content(gate))
+    return page.render(shown=comparison.shown(chain, gate), notes=notes, **verdict_content(gate))
 
 
 def verdict_lines(gate: Gate, name: Renderer) -> list[str]:

@@ -461,7 +461,7 @@ class GasExplorer(functions.FunctionBuilder):
             if study is None:
                 return None
             try:
-                plan = estimate(study.specification(self._asked))
+                plan = estimate(study.on_node(self._asked))
             except ToolkitError as error:
                 self._blame_study(error)
                 return None
@@ -512,7 +512,7 @@ class GasExplorer(functions.FunctionBuilder):
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
         try:
-            run_study(study.specification(self._asked), folder, progress=_Reporter(self, stopping))
+            run_study(study.on_node(self._asked), folder, progress=_Reporter(self, stopping))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         run = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",), **more: An
 def change_manifest(folder: Path, **changes: Any) -> None:
     """Change entries of a run's ``run.json``, as whoever writes it does."""
     store = RunStore(folder)
-    store.write_manifest(Manifest.of(store.manifest().document() | changes))
+    store.write_manifest(Manifest.of_text(json.dumps(json.loads(store.manifest().text()) | changes).encode()))
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
 from tests.unit.gas.observed import cause_of
 from toolkit.client._node import Node
-from toolkit.gas._cause_sentences import evidence_text
+from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step
 from toolkit.gas.causes._finding import causes_of
@@ -149,7 +149,7 @@ PAYMENT_IN_ASSETS = [
 
 def said(explanation):
     """Return an explanation in words."""
-    return evidence_text(explanation.evidence)
+    return explanation_text(explanation)
 
 
 def exact(*changes, routes=None, function=FUNCTION, gas=(1, 2), **transaction):
@@ -169,7 +169,7 @@ class TestSchedule:
         """Old, new and ratio of the parameter, and the transaction: hash, type, sender and function."""
         cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=schedules({"a": 10, "b": 7}, {"a": 100, "b": 7}))
         assert cause.cause == "schedule"
-        assert cause.parts == ("schedule",)
+        assert tuple(cause.found) == ("schedule",)
         assert "1 of 2 parameters changed, a from 10 to 100 (×10)" in said(cause)
         assert cause.transaction.hash == f"0x{10:064x}"
         assert cause.transaction.type == "user_transaction"
@@ -182,9 +182,9 @@ class TestSchedule:
         routes = schedules({"a": 10, "b": 7, "c": 0}, {"a": 100, "b": 70, "c": 0})
         cause = exact(resource(self.TAG, "0x1"), routes=routes, gas=(1, 4))
         assert "2 of 3 parameters changed, every one ×10" in said(cause)
-        [change] = cause.evidence.found[Cause.SCHEDULE]
+        [change] = cause.found[Cause.SCHEDULE]
         assert (change.price_ratio, change.rounded) == (10, True)
-        [change] = exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).evidence.found[Cause.SCHEDULE]
+        [change] = exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).found[Cause.SCHEDULE]
         assert not change.rounded
 
     @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ class TestCode:
         routes = both("/accounts/0xca11/module/m", M, NEWER)
         cause = exact(written(), resource("0xca11::m::Book", "0xca11"), routes=routes)
         assert cause.cause == "mixed"
-        assert cause.parts == ("code", "state")
+        assert tuple(cause.found) == ("code", "state")
 
     def test_a_deleted_module_is_told_as_deleted(self):
         """What it depended on is known from the version before."""
@@ -374,7 +374,7 @@ class TestConfig:
         writes = [resource("0x1::gas_schedule::GasScheduleV2", "0x1"), written(), resource(self.TAG, "0x1"), *PAYMENT]
         cause = exact(*writes, routes=routes)
         assert cause.cause == "mixed"
-        assert cause.parts == ("schedule", "code", "config")
+        assert tuple(cause.found) == ("schedule", "code", "config")
         for words in (
             "changed the gas schedule",
             "and it upgraded the called module",
@@ -494,7 +494,7 @@ class TestState:
     def test_nothing_written_is_unexplained(self):
         """No writes, no cause; never `state`."""
         cause = exact()
-        assert (cause.cause, cause.parts) == ("unexplained", ())
+        assert (cause.cause, tuple(cause.found)) == ("unexplained", ())
 
     @pytest.mark.parametrize(
         "refusal",
@@ -599,7 +599,7 @@ class TestIntervals:
     def test_both_are_mixed(self):
         """Nothing tells which of the two it was."""
         cause = self.between(schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER))
-        assert (cause.cause, cause.parts) == ("mixed", ("schedule", "code"))
+        assert (cause.cause, tuple(cause.found)) == ("mixed", ("schedule", "code"))
 
     @pytest.mark.parametrize(
         "path",

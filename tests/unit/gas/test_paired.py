@@ -13,6 +13,7 @@ from tests.unit.vm import small_ledger as small
 from toolkit.cli import main
 from toolkit.errors import InputError
 from toolkit.gas._paired import Pair
+from toolkit.gas._verdict_sentences import Why
 from toolkit.vm import _code as code
 from toolkit.vm._module import write_module
 
@@ -71,7 +72,7 @@ def test_the_last_transactions_are_paired_exactly(node):
     [worst] = failed.regressions
     assert worst.limit == str(toolkit.Threshold.of("0%"))
     assert 0 < worst.fee_before < worst.fee_after
-    assert re.match(r"3 of 3 transactions rise", worst.reason)
+    assert (worst.why, worst.figures["over"], worst.figures["judged"]) == (Why.PAIRS_RISE, 3, 3)
     one = under(node, gas_schedule={"instr.add": "x100"}, last=1).gate("0%")
     assert re.match(r"1 of 1 transaction rises", one.regressions[0].reason)
     pooled = under(node, gas_schedule={"instr.add": "x100"}, last=3, executor="threads:2")
@@ -125,7 +126,7 @@ def test_what_is_not_verified_is_never_judged(node, served):
 def test_nobody_called_it_or_nothing_of_it_changes(node, tmp_path):
     silent = under(node, f"{COUNTER}::fill", gas_schedule={"instr.add": "x2"}).gate("2%")
     assert silent.verdict == "could not judge"
-    assert "nobody called it" in silent.not_judged[0].reason
+    assert silent.not_judged[0].why is Why.NOT_CALLED
     same = under(node, code=package(tmp_path / "Same", small_node.counter_with(1)))
     assert same.calls["same"].tolist() == [5]
     assert same.gate("0%").passed

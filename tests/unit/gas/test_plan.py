@@ -16,8 +16,7 @@ from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import Source
 from toolkit.gas._study import Study
 from toolkit.gas.plan._estimate import CallEstimate, NodeEstimate, Plan
-from toolkit.gas.plan._plan import pages_of
-from toolkit.gas.plan._resolve import resolve
+from toolkit.gas.plan._plan import pages_of, resolve
 
 SIZE = {"view": "0xcafe::registry::size"}
 MOVE = {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]}
@@ -187,7 +186,7 @@ def test_committed_transactions_may_have_a_range_of_their_own(node):
     study = Study(node=node, calls={"log": {**REGISTER, "versions": "100:-101"}, "view": SIZE}, versions="900:")
     call, oldest = study.plan().nodes[0].calls[0], node.ledger().oldest_version
     assert (call.first, call.last, call.requests) == (oldest, 899, 3)
-    resolved = resolve(study.specification(), node)
+    resolved = resolve(study, node)
     assert resolved.range_of(study.calls[0]) == (oldest, 899)
     assert resolved.notes == (f"log: versions 100 to {oldest - 1} are pruned; reading from {oldest}",)
 

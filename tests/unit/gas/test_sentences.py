@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.gas.observed import frame, row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
-from toolkit.gas._findings import AtTransaction, Explanation, Transaction
+from toolkit.gas._findings import Explanation, Transaction
 from toolkit.gas._observations import Cause, ReadAt, Source
 from toolkit.gas._sentences import _UNJUDGED, run_lines, step_lines
 from toolkit.gas._steps import (
@@ -43,7 +43,7 @@ def test_rounding_is_noted_once():
     by = Transaction(2, None, "user_transaction", None, None)
     schedules = GasSchedule(1, {"a": 1, "b": 2}), GasSchedule(1, {"a": 10, "b": 20})
     found = [
-        step_row(step, Explanation(Cause.SCHEDULE, AtTransaction(by, {Cause.SCHEDULE: (change,)})))
+        step_row(step, Explanation(Cause.SCHEDULE, found={Cause.SCHEDULE: (change,)}, transaction=by))
         for step, change in zip(
             steps, (ScheduleChange(*schedules), ScheduleChange(*schedules, rounded=True)), strict=True
         )
@@ -65,7 +65,7 @@ def test_rounding_is_noted_once():
 def test_an_exact_step_has_the_date_of_its_transaction(time, place):
     """A time of 1970, of a test ledger, is not a date."""
     by = Transaction(2, "0x7", "user_transaction", None, None, time=time)
-    told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, AtTransaction(by, {}))})
+    told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, transaction=by)})
     assert told[0].startswith(f"{place}, code: transaction 2")
 
 

@@ -14,7 +14,6 @@ from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
 from toolkit.gas._verdict_sentences import comparison_text
-from toolkit.gas.committed._fees import Fees
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
 HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
@@ -150,12 +149,13 @@ def with_rules(run, **options):
 def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):
     """The snapshot has the distribution of an earlier version; what ran since is compared with it."""
     [line] = [one for one in taken(run).lines if one.label == "registrations"]
-    assert line.ran.stored.count > 8
-    half = Fees(line.ran.stored.octas // 2, 0)
-    for fees, verdict in ((line.ran.stored, "passed"), (half, "failed")):
-        older = replace(line, ran=replace(line.ran, stored=fees, last=0))
-        rest = [one for one in taken(run).lines if one.label != "registrations"]
-        snapshot = replace(read_snapshot(edited()), lines=(*rest, older))
+    assert sum(count for _, count in line.cost.fees) > 8
+    half = [(fee // 2, count) for fee, count in line.cost.fees]
+    whole = read_snapshot(edited(("ledger_version = 4999", "ledger_version = 0")))
+    for fees, verdict in ((line.cost.fees, "passed"), (half, "failed")):
+        older = replace(line, cost=line.cost.model_copy(update={"fees": fees}))
+        rest = [one for one in whole.lines if one.label != "registrations"]
+        snapshot = replace(whole, lines=(*rest, older))
         found = compare_snapshot(snapshot, with_rules(run, thresholds="5%"))
         assert check_snapshot(found).verdict == verdict
 

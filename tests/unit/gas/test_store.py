@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import shutil
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def test_a_new_run_has_its_manifest(store):
     """run.json says what the run is of, and which format it has."""
     assert store.exists()
     assert store.manifest() == manifest(calls=("a", "b"))
-    assert store.manifest().document()["format"] == 1
+    assert json.loads(store.manifest().text())["format"] == 1
     assert files(store) == ["run.json"]
 
 

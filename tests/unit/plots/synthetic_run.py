@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_arrow
 from toolkit.frames._columns import plain_rows, rows_frame
-from toolkit.frames._schema import RUN_TIMELINE, STEPS
+from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of
 from toolkit.gas.runs._manifest import Manifest
 
@@ -27,15 +27,7 @@ ABORT = "Move abort in 0xcafe::registry: ENAME_TAKEN(0x80001): the name is taken
 EPOCH = pd.Timestamp("2026-05-01T12:00:00Z")
 
 U64 = pa.int64()
-OBSERVATION_TYPES: dict[str, pa.DataType] = {
-    "label": pa.string(), "fingerprint": pa.string(), "source": pa.string(), "node": pa.string(),
-    "node_build": pa.string(), "model": pa.bool_(), "chain_id": pa.uint8(), "ledger_version": U64,
-    "head_version": U64, "ledger_timestamp": pa.timestamp("us", "UTC"), "gas_used": U64,
-    "execution_gas_units": U64, "io_gas_units": U64, "storage_fee_octas": U64,
-    "storage_fee_refund_octas": U64, "gas_unit_price": U64, "success": pa.bool_(), "vm_status": pa.string(),
-    "status": pa.uint16(), "error_code": pa.string(), "error_message": pa.string(), "value_digest": pa.string(),
-    "observed_at": pa.timestamp("us", "UTC"), "toolkit_version": pa.string(),
-}  # fmt: skip
+OBSERVATION_TYPES = {field.name: field.type for field in OBSERVATIONS.arrow}
 STEP_TYPES: dict[str, pa.DataType] = {
     "label": pa.string(), "fingerprint": pa.string(), "source": pa.string(), "version_before": U64,
     "version_after": U64, "exact": pa.bool_(), "gas_before": U64, "gas_after": U64, "change": pa.int64(),

@@ -124,10 +124,9 @@ class Evidence:
         if self._progress is not None:
             self._progress.expect(len(missing))
         for place, outcome in self._node.many([self._node.prepare_resource(*key) for key in missing]):
-            key = missing[place]
-            if self._progress is not None and ("resource", *key) not in self._results:
+            self._results["resource", *missing[place]] = _usable(missing[place], outcome)
+            if self._progress is not None:
                 self._progress.advance(1)
-            self._results["resource", *key] = _usable(key, outcome)
 
     def features(self, version: int) -> frozenset[int]:
         """Return the feature flags that are on at a version; empty if the framework does not have flags."""

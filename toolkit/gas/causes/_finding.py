@@ -97,7 +97,7 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
         found = _parts(case)
     except reads.UNREAD as error:
         return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reads.reason(error)}")
-    return findings.Explanation(_cause_of(found), findings.AtTransaction(case.written.by, found))
+    return findings.Explanation(_cause_of(found), found=found, transaction=case.written.by)
 
 
 def _of_node(step: Step) -> str | None:
@@ -344,7 +344,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
     # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
     schedule = None if found or unread else _between(ends, evidence)
-    return findings.Explanation(cause, findings.BetweenVersions(found, unread, called.wire, schedule))
+    return findings.Explanation(cause, found=found, unread=unread, called=called.wire, schedule=schedule)
 
 
 def _prices(ends: _Ends, evidence: Evidence) -> facts.Facts:

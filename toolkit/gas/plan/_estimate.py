@@ -16,8 +16,7 @@ from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import ReadAt, Source
-from toolkit.gas.plan._plan import NodePlan, StudySpec, joined_ranges, page_numbers, pages_of
-from toolkit.gas.plan._resolve import resolve
+from toolkit.gas.plan._plan import NodePlan, calls_read, joined_ranges, page_numbers, pages_of, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
+    from toolkit.gas._study import Study
 
 # Maximum number of pages around the changes of the timeline that are read for all sampled calls together.
 MAX_PAGES_AROUND = 4_096
@@ -155,8 +155,8 @@ class Plan:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum total number of requests."""
-        both = [node.requests for node in self.nodes]
-        return sum(least for least, _ in both), sum(most for _, most in both)
+        least, most = zip(*(node.requests for node in self.nodes), strict=True)
+        return sum(least), sum(most)
 
     @property
     def further_requests(self) -> int:
@@ -166,8 +166,8 @@ class Plan:
     @property
     def seconds(self) -> tuple[float, float]:
         """Minimum and maximum duration in seconds; nodes are read one after another."""
-        both = [node.seconds for node in self.nodes]
-        return sum(least for least, _ in both), sum(most for _, most in both)
+        least, most = zip(*(node.seconds for node in self.nodes), strict=True)
+        return sum(least), sum(most)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -203,17 +203,17 @@ class Plan:
         return literal(f"<pre>{html.escape(repr(self))}</pre>")
 
 
-def estimate(spec: StudySpec) -> Plan:
+def estimate(study: Study) -> Plan:
     """Return what a run of a study would send; see `Study.plan`."""
     with ExitStack() as stack:
-        return Plan(spec.title, tuple(_of_node(spec, node) for node in spec.connect(stack)))
+        return Plan(study.title, tuple(_of_node(study, node) for node in study.connect(stack)))
 
 
-def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
+def _of_node(study: Study, node: Node) -> NodeEstimate:
     latency_s = _latency_s(node)
-    plan, search = resolve(spec, node), spec.search
+    plan, search = resolve(study, node), study.versions.search
     cell = (plan.last - plan.first + 1) / max(1, search.initial - 1) if search else 1
-    pages, pages_most = _page_counts(plan, spec.committed)
+    pages, pages_most = _page_counts(plan, calls_read(study, ReadAt.TRANSACTIONS))
     names = ("node", "node_build", "model", "chain_id", "head", "oldest", "notes")
     shared = {name: getattr(plan, name) for name in names}
     return NodeEstimate(
@@ -224,7 +224,7 @@ def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
         rounds=1 + ceil(log2(max(1, cell))) if search else 0,
         pages=pages,
         pages_most=pages_most,
-        calls=tuple(_of_call(spec, call, plan) for call in spec.calls),
+        calls=tuple(_of_call(study, call, plan) for call in study.calls),
     )
 
 
@@ -247,9 +247,9 @@ def _latency_s(node: Node) -> float:
     return min(times)
 
 
-def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
+def _of_call(study: Study, call: Call, plan: NodePlan) -> CallEstimate:
     first, last = plan.range_of(call)
-    search, further = spec.search, 0
+    search, further = study.versions.search, 0
     if call.source.read_at is ReadAt.HEAD:
         least = most = 1
     elif call.source.read_at is ReadAt.TRANSACTIONS:

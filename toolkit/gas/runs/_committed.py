@@ -16,23 +16,20 @@ from msgspec import structs
 
 from toolkit.client._reads import PAGE, Missing, PageAnswer, read_transactions
 from toolkit.errors import SchemaError
-from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
-from toolkit.gas._findings import Timeline, Unread
-from toolkit.gas._observations import Cause
+from toolkit.gas._findings import Unread
+from toolkit.gas._observations import Cause, ReadAt
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas._timeline import changes_of, timeline_frame
-from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas._timeline import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes._executed import proved_rows
 from toolkit.gas.committed import _steps as committed
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.committed._strata import octas_per_unit
 from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
-from toolkit.gas.plan._plan import Range, joined_ranges, pages_of, within, without
+from toolkit.gas.plan._plan import Range, calls_read, joined_ranges, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
-from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
+from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun
 from toolkit.gas.runs._scan import versions_read
 from toolkit.move import FunctionId
 from toolkit.wire import UserTransaction
@@ -46,8 +43,8 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.runs._job import Job, Reading
-    from toolkit.gas.runs._store import RunStore
+    from toolkit.gas._findings import Timeline
+    from toolkit.gas.runs._store import Job, Reading
 
 
 # Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.
@@ -103,26 +100,19 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
     NodeUnreachable, RunStopped
         If something could not be read because the node no longer responds, or asks for a long wait.
     """
-    if not job.spec.committed or has_timeline(job.store, manifest):
+    functions = [call.function for call in calls_read(job.study, ReadAt.TRANSACTIONS)]
+    if not functions or has_timeline(manifest):
         return manifest
-    functions = [call.function for call in job.spec.committed]
-    columns: dict[str, list[Any]] = {name: [] for name in RUN_TIMELINE.names}
     plans = []
     for node, plan in job.plans_of(manifest):
         first, last = plan.committed_span or (plan.first, plan.last)
         evidence = Evidence(node)
         timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
         prices, unread = _storage_prices(evidence, timeline)
-        timeline = replace(timeline, unread=(*timeline.unread, *unread))
+        timeline = structs.replace(timeline, unread=(*timeline.unread, *unread), requests=evidence.reads)
         if timeline.unread:
             check_there(node, "the timeline cannot be read")
-        for name, values in plain_columns(timeline_frame(timeline), TIMELINE.names).items():
-            columns[name] += values
-        columns["node"] += [plan.node] * len(timeline.changes)
-        known = {name: getattr(timeline, name) for name in TimelineFacts.__struct_fields__}
-        facts = TimelineFacts(**known | {"requests": evidence.reads})
-        plans.append(structs.replace(plan, timeline=facts, storage_prices=prices))
-    job.store.write_timeline(rows_frame(RUN_TIMELINE, columns))
+        plans.append(structs.replace(plan, timeline=timeline, storage_prices=prices))
     return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
 
 
@@ -137,24 +127,9 @@ def _storage_prices(evidence: Evidence, timeline: Timeline) -> tuple[StoragePric
     return found, () if found else (Unread(name, "a gas schedule does not state it"),)
 
 
-def has_timeline(store: RunStore, manifest: Manifest) -> bool:
+def has_timeline(manifest: Manifest) -> bool:
     """Return whether a run has complete timelines for all nodes, with the prices of state."""
-    known = all(plan.timeline and not plan.timeline.unread and plan.storage_prices for plan in manifest.nodes)
-    return known and store.timeline() is not None
-
-
-def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
-    """Return the timeline of a node as stored in a run; None if the run has none.
-
-    Raises
-    ------
-    StudyError
-        If ``timeline.parquet`` is damaged.
-    """
-    frame = store.timeline()
-    if plan.timeline is None or frame is None:
-        return None
-    return Timeline(changes=changes_of(frame[frame["node"] == plan.node]), **structs.asdict(plan.timeline))
+    return all(plan.timeline and not plan.timeline.unread and plan.storage_prices for plan in manifest.nodes)
 
 
 # steps ----------------------------------------------------------------------------------------------------------------
@@ -170,15 +145,15 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
     list of dict
         Rows of the step frame.
     """
-    if not job.spec.committed:
+    calls = calls_read(job.study, ReadAt.TRANSACTIONS)
+    if not calls:
         return plan, []
-    timeline = stored_timeline(job.store, plan)
     rows, notes = [], []
-    for call in job.spec.committed:
+    for call in calls:
         about = CommittedCall(plan.node, call.name, call.fingerprint)
         tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
         frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.storage_prices)
-        note, found = committed.judge_call(frame, about, timeline, call.function)
+        note, found = committed.judge_call(frame, about, plan.timeline, call.function)
         if plan.model or not found:  # the contracts of an embedded node are no bytecode
             rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         else:
@@ -193,18 +168,18 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
 # pages around the changes of the timeline -----------------------------------------------------------------------------
 
 
-def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
+def around_changes(plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
     """Return the versions around the changes of the timeline that are read for calls with a sample.
 
     They depend only on the ledger, the timeline and the study, not on what an earlier attempt has read.
     """
-    if (timeline := stored_timeline(store, plan)) is None:
+    if plan.timeline is None:
         return []
     places = {
         (plan.range_of(call), change.start, change.ledger_version)
         for call in calls
         if plan.is_sampled(call)
-        for change in timeline.for_function(call.function)
+        for change in plan.timeline.for_function(call.function)
         if plan.range_of(call)[0] < change.ledger_version <= plan.range_of(call)[1]
     }
     # At most 16 pages on each side of a change: 1,600 transactions, in which a function with a share of 1 % has twice
@@ -220,18 +195,20 @@ def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> lis
 # reading --------------------------------------------------------------------------------------------------------------
 
 
-def wanted_ranges(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
+def wanted_ranges(plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
     """Return the versions that are read for all calls together."""
     planned = [one for call in calls for one in plan.ranges_of(call)]
-    return joined_ranges([*planned, *around_changes(store, plan, calls)])
+    return joined_ranges([*planned, *around_changes(plan, calls)])
 
 
 def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[int]]]:
     """Yield the first versions of ranges that were not read and have no row that reports the failed read."""
-    calls = job.spec.committed
+    calls = calls_read(job.study, ReadAt.TRANSACTIONS)
+    if not calls:
+        return
     good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)
-    unread = without(wanted_ranges(job.store, plan, calls), read.ranges)
+    unread = without(wanted_ranges(plan, calls), read.ranges)
     nothing = np.empty(0, np.int64)
     for call in calls:
         first, last = plan.range_of(call)
@@ -256,7 +233,7 @@ class CommittedReader:
 
     def __init__(self, reading: Reading, known: Mapping[str, NDArray[np.int64]]) -> None:
         self._reading = reading
-        self._calls = reading.job.spec.committed
+        self._calls = calls_read(reading.job.study, ReadAt.TRANSACTIONS)
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
         self._origin = reading.plan.origin
         self._known = known
@@ -270,7 +247,7 @@ class CommittedReader:
 
     def read(self) -> None:
         """Read the pages of every call."""
-        pages = pages_of(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
+        pages = pages_of(without(wanted_ranges(self._plan, self._calls), self._covered))
         self._collector.bar.expect(len(pages))
         size = max(_PAGES, len(pages) // 100)
         for place in range(0, len(pages), size):

@@ -20,7 +20,7 @@ from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
-from toolkit.gas.plan._resolve import ledger_guard
+from toolkit.gas.plan._plan import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client._node import Node
-    from toolkit.gas.runs._job import Job
-    from toolkit.gas.runs._store import RunStore
+    from toolkit.gas.runs._store import Job, RunStore
 
 # Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
@@ -61,7 +60,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     manifest, steps = _located_steps(job, manifest)
     known = _stored_steps(job.store)
     causes: dict[Step, Explanation] = {}
-    functions = job.spec.functions
+    functions = {call.fingerprint: call.function for call in job.study.calls}
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
         for node, plan in job.plans_of(manifest):
@@ -112,7 +111,7 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
     Not those of simulations on forks: the machine gives the same result for the same state, whoever asks.
     """
     exact = [step for step in steps if step.exact and step.source == Source.VIEW][:MAX_STEPS]
-    calls = {call.fingerprint: call for call in job.spec.calls}
+    calls = {call.fingerprint: call for call in job.study.calls}
     ends = {(step.fingerprint, version) for step in exact for version in (step.version_before, step.version_after)}
     again: dict[tuple[str, int], tuple[Any, ...]] = {}
     with node.fresh():  # a cache would repeat the answer
@@ -137,12 +136,12 @@ def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
     """
     observed = turning_points(job.store)
     steps = steps_of(observed)
-    if job.spec.search is not None or all(step.exact for step in steps):
+    if job.study.versions.search is not None or all(step.exact for step in steps):
         return manifest, steps
     plans = []
     with progress_bar(0, "locating steps", show=job.progress) as bar:
         for node, plan in job.plans_of(manifest):
-            further = further_observations(job.spec, node, plan, observed, bar=bar)
+            further = further_observations(job.study, node, plan, observed, bar=bar)
             plans.append(structs.replace(plan, further_requests=len(further)))
             if len(further):
                 observed = pd.concat([observed, further], ignore_index=True)
@@ -161,7 +160,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
         If an observation is missing, duplicated or not part of the study; the message names the call and the first
         versions.
     """
-    store, names = job.store, {call.fingerprint: call.name for call in job.spec.calls}
+    store, names = job.store, {call.fingerprint: call.name for call in job.study.calls}
     for plan in manifest.nodes:
         read = versions_read(store, plan.node)
         if strange := sorted(read.keys() - names.keys()):

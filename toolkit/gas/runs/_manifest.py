@@ -5,7 +5,6 @@ A change to a manifest creates a new record from the old one.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import InputError
-from toolkit.gas._findings import Unread
-from toolkit.gas.causes._changes import DEFAULT_INITIAL
+from toolkit.gas._findings import Timeline  # noqa: TC001  # msgspec reads annotations
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices  # noqa: TC001  # msgspec reads annotations
-from toolkit.gas.plan._plan import NodePlan, Range, StudySpec
-from toolkit.gas.plan._resolve import calls_at_head
+from toolkit.gas.plan._plan import NodePlan, Range, calls_at_head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from toolkit.gas._study import Study
 
 FORMAT = 1
 
@@ -43,19 +42,6 @@ class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
     ranges: tuple[Range, ...]
     rows: int
     missing: tuple[Range, ...] = ()
-
-
-class TimelineFacts(msgspec.Struct, frozen=True):
-    """What the frame of a node's timeline does not contain: its range, and what could not be read."""
-
-    first: int
-    last: int
-    modules: tuple[str, ...]
-    requests: int = 0
-    unread: tuple[Unread, ...] = ()
-    initial: int = DEFAULT_INITIAL
-    first_time: datetime | None = None
-    last_time: datetime | None = None
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -95,7 +81,7 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
     committed_read : CommittedRead or None
     further_requests : int or None
         Number of reads that located steps between the versions of a plan.
-    timeline : TimelineFacts or None
+    timeline : Timeline or None
     storage_prices : StoragePrices or None
         Prices of state in the gas schedules of the timeline; if they are not known, `timeline.unread` says why.
     committed_series : tuple of CommittedCall or None
@@ -105,7 +91,7 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
 
     committed_read: CommittedRead | None = None
     further_requests: int | None = None
-    timeline: TimelineFacts | None = None
+    timeline: Timeline | None = None
     storage_prices: StoragePrices | None = None
     committed_series: tuple[CommittedCall, ...] | None = None
     provenance: Provenance | None = None
@@ -119,7 +105,7 @@ class Counts(msgspec.Struct, frozen=True):
     unanswered: int
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="format", tag=FORMAT):
     """What a run observes, how far it has progressed, and where it was read.
 
     Attributes
@@ -165,26 +151,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(call for plan in self.nodes for call in plan.committed_series or ())
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Manifest:
-        """Return the manifest that is the content of a ``run.json``.
-
-        Raises
-        ------
-        ValueError
-            If the content is not a manifest of this format.
-        """
-        try:
-            if document["format"] == FORMAT:
-                return msgspec.convert(document, cls)
-            why = ""
-        except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
-            why = f": {error}"
-        raise ValueError(
-            f"is not a run of format {FORMAT}{why}; it was written by another version of ledger-toolkit, or by another "
-            "program"
-        )
-
-    @classmethod
     def of_text(cls, text: bytes) -> Manifest:
         """Return the manifest in the text of a ``run.json``.
 
@@ -194,20 +160,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             If the text is not JSON, or not a manifest of this format.
         """
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
+            return _decode(text)
+        except (msgspec.ValidationError, InputError) as error:
+            raise ValueError(
+                f"is not a run of format {FORMAT}: {error}; it was written by another version of ledger-toolkit, or by "
+                "another program"
+            ) from None
+        except (msgspec.DecodeError, RecursionError):
             raise ValueError("is damaged: it is not JSON") from None
-        return cls.of(content)
-
-    def document(self) -> dict[str, Any]:
-        """Return the content of ``run.json``."""
-        # As it is read back: JSON makes lists of tuples.
-        content: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **msgspec.to_builtins(self)}))
-        return content
 
     def text(self) -> bytes:
         """Return the text of ``run.json``."""
-        return f"{json.dumps(self.document(), indent=1, sort_keys=True)}\n".encode()
+        return msgspec.json.format(msgspec.json.encode(self, order="sorted"), indent=1) + b"\n"
+
+
+_decode = msgspec.json.Decoder(Manifest).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +196,13 @@ class RunAge:
     labels: tuple[str, ...]
 
     @classmethod
-    def of(cls, spec: StudySpec, manifest: Manifest) -> RunAge:
+    def of(cls, study: Study, manifest: Manifest) -> RunAge:
         """Return the age of a complete run."""
         read_at = manifest.checked_at or manifest.finished_at
         assert read_at is not None  # noqa: S101 - of a complete run
-        moving = {call.name for plan in manifest.nodes for call in calls_at_head(spec, plan)}
-        reached = {plan.node: max(plan.range_of(call)[1] for call in spec.calls) for plan in manifest.nodes}
-        return cls(read_at, reached, tuple(call.name for call in spec.calls if call.name in moving))
+        moving = {call.name for plan in manifest.nodes for call in calls_at_head(study, plan)}
+        reached = {plan.node: max(plan.range_of(call)[1] for call in study.calls) for plan in manifest.nodes}
+        return cls(read_at, reached, tuple(call.name for call in study.calls if call.name in moving))
 
     def since(self) -> timedelta:
         """Return the time since the run was read."""

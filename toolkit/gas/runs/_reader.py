@@ -7,7 +7,6 @@ are always read in this process.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,18 +20,19 @@ from toolkit.client._executors import results
 from toolkit.client._http import served_ledger
 from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
-from toolkit.client._versions import FindSteps, open_pairs
+from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.fork import simulate_at_versions
-from toolkit.frames._columns import frame_of_rows, plain_columns
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
-from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
+from toolkit.gas.plan._plan import calls_read
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._committed import CommittedReader, missing_transactions
-from toolkit.gas.runs._rows import Outcome, outcome_of
 from toolkit.gas.runs._scan import outcomes_read, versions_read
+from toolkit.gas.runs._store import KEY
 from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
@@ -47,21 +47,25 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress
     from toolkit.gas._calls import Call
     from toolkit.gas._origin import Origin
-    from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._job import Job, Reading
+    from toolkit.gas._study import Study
     from toolkit.gas.runs._manifest import NodeRun
+    from toolkit.gas.runs._store import Job, Reading
     from toolkit.wire import SimulationRequest, ViewFunction
 
+    Outcomes = dict[str, dict[int, Outcome | None]]
     Versions = NDArray[np.int64]
 
 
 # Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
-# Apart, because of an embedded node only views can be read by other processes.
-_AT_VERSIONS = (Source.VIEW, Source.SIMULATE_AT_VERSION)
+# Calls that are read together in this process, so that a long plan needs a bounded amount of memory.
+_MAX_BLOCK = 10_000
 
 Row = dict[str, Any]
 Task = tuple["Call", int]
+
+
+# one call at one version ----------------------------------------------------------------------------------------------
 
 
 def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
@@ -81,23 +85,42 @@ def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> It
         Rows of the observation frame, in the order of the responses. A call that fails is a row with its error.
     """
     views = [task for task in tasks if task[0].source is Source.VIEW]
-    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request), typed=False) for call, _ in views}
-    for place, outcome in send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1])):
-        call, version = views[place]
-        now = datetime.now(UTC)
-        if isinstance(outcome, ToolkitError):
-            yield origin.failed(call, version, outcome, now)
-        else:
-            yield origin.view(call, outcome, now)
     simulated = [task for task in tasks if task[0].source is not Source.VIEW]
+    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request), typed=False) for call, _ in views}
+    answers = send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1]))
+    yield from _rows_of(origin, views, answers, origin.view)
     requests = [(cast("SimulationRequest", call.request), version) for call, version in simulated]
-    for place, done in simulate_at_versions(node, requests):
-        call, version = simulated[place]
-        now = datetime.now(UTC)
-        if isinstance(done, ToolkitError):
-            yield origin.failed(call, version, done, now)
+    yield from _rows_of(origin, simulated, simulate_at_versions(node, requests), origin.simulation)
+
+
+def _rows_of(
+    origin: Origin,
+    tasks: Sequence[Task],
+    outcomes: Iterable[tuple[int, Any]],
+    row_of: Callable[[Call, Any, datetime], Row],
+) -> Iterator[Row]:
+    """Yield the row of each outcome, which names its task by position."""
+    for place, outcome in outcomes:
+        call, version = tasks[place]
+        if isinstance(outcome, ClosedError | LedgerChanged):
+            raise outcome
+        if isinstance(outcome, ToolkitError):
+            yield origin.failed(call, version, outcome, datetime.now(UTC))
         else:
-            yield origin.simulation(call, done, now)
+            yield row_of(call, outcome, datetime.now(UTC))
+
+
+def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
+    """Read the module of a view over sorted versions by bisection, so that no ABI is requested at each version.
+
+    A fork has the bytecode, so a simulation needs no module of the node.
+    """
+    if versions and call.source is Source.VIEW:
+        function = FunctionId.parse(call.function)
+        node.abis.prepare(function.address, function.module, versions)
+
+
+# on an executor -------------------------------------------------------------------------------------------------------
 
 
 def observe_elsewhere(
@@ -156,17 +179,14 @@ def _batches(tasks: Iterable[Task], size: int) -> Iterator[list[Task]]:
 def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each range needs its own sockets
         copy.expect_chain(origin.chain_id)
-        for call in {call.fingerprint: call for call, _ in tasks if call.source is Source.VIEW}.values():
+        for call in {call.fingerprint: call for call, _ in tasks}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
         # Otherwise calls would wait for their ABI one after the other, or every row would be a 401.
         check_there(copy, "before reading a range of calls", admitted=True)
         return OBSERVATIONS.table_of_rows(list(heard(observe_at_versions(copy, origin, tasks), copy)))
 
 
-def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
-    """Read the called module over sorted versions by bisection, so that no ABI is requested at each version."""
-    function = FunctionId.parse(call.function)
-    node.abis.prepare(function.address, function.module, versions)
+# what a run lacks -----------------------------------------------------------------------------------------------------
 
 
 class NodeReader:
@@ -180,114 +200,90 @@ class NodeReader:
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
-        spec = self._job.spec
-        for calls in ([call for call in spec.calls if call.source is source] for source in _AT_VERSIONS):
-            if not calls:
-                continue
-            if spec.search is None:
+        study = self._job.study
+        for source in (Source.VIEW, Source.SIMULATE_AT_VERSION):
+            calls = [call for call in study.calls if call.source is source]
+            if calls and study.versions.search is None:
                 self._read_plan(calls)
-            else:
-                self._read_searches(calls, spec.search)
-        self._read_simulations(spec.calls_read(ReadAt.HEAD))
-        if spec.committed:
+            elif calls:
+                self._read_searches(calls)
+        self._read_simulations(calls_read(study, ReadAt.HEAD))
+        if calls_read(study, ReadAt.TRANSACTIONS):
             CommittedReader(self._reading, self._read).read()
 
-    # views ----------------------------------------------------------------------------------------------------
-
     def _read_plan(self, calls: Sequence[Call]) -> None:
-        versions = self._plan.planned()
-        found = sum(len(_of(call, self._read)) for call in calls)
-        missing = len(calls) * len(versions) - found
-        self._collector.bar.expect(missing, found=found)
+        planned = np.array(self._plan.planned(), np.int64)
+        unread = [(call, planned[~np.isin(planned, _versions_of(call, self._read))]) for call in calls]
+        missing = sum(len(versions) for _, versions in unread)
+        self._collector.bar.expect(missing, found=len(calls) * len(planned) - missing)
         if missing:
-            self._learn(calls, versions)
-            planned = np.array(versions, np.int64)
-            unread = ((call, planned[~np.isin(planned, _of(call, self._read))]) for call in calls)
-            tasks = ((call, int(version)) for call, those in unread for version in those)
-            self._read_at_versions(tasks, missing, simulated=_simulated(calls))
+            self._learn(calls, self._plan.planned())
+            tasks = ((call, int(version)) for call, versions in unread for version in versions)
+            self._read_at_versions(calls[0].source, tasks, missing)
 
-    def _read_searches(self, calls: Sequence[Call], search: FindSteps) -> None:
-        plan = self._plan
+    def _read_searches(self, calls: Sequence[Call]) -> None:
+        plan, search = self._plan, self._job.study.versions.search
+        assert search is not None  # noqa: S101 - checked by the caller
         outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
-
-        def learn(row: Mapping[str, Any]) -> None:
-            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
-
         self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
         self._learn(calls, range(plan.first, plan.last + 1))
         while tasks := [(call, at) for call in calls for at in plan.next_versions(search, outcomes[call.fingerprint])]:
             self._collector.bar.expect(len(tasks))
-            self._read_at_versions(iter(tasks), len(tasks), learn, simulated=_simulated(calls))
+            self._read_at_versions(calls[0].source, iter(tasks), len(tasks), outcomes)
 
     def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
-        """Read the called modules by bisection, which takes about a dozen requests and not one per version.
-
-        On an executor, the workers do this for each range. A fork has the bytecode, and needs no module of the node.
-        """
+        """Read the called modules here; on an executor, the workers do this for each range."""
         if self._job.executor is None:
             for call in calls:
-                if call.source is Source.VIEW:
-                    learn_module(self._node, call, versions)
+                learn_module(self._node, call, versions)
 
     def _read_at_versions(
-        self,
-        tasks: Iterator[Task],
-        count: int,
-        learn: Callable[[Mapping[str, Any]], None] | None = None,
-        *,
-        simulated: bool,
+        self, source: Source, tasks: Iterator[Task], count: int, outcomes: Outcomes | None = None
     ) -> None:
+        """Read calls of one source at versions, and add what they return to `outcomes`."""
+
+        def learn(rows: Iterable[Row]) -> None:
+            if outcomes is not None:
+                _add(outcomes, rows)
+
         def take(table: pa.Table) -> None:
             self._collector.take_table(table)
-            if learn is not None:
-                for row in table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist():
-                    learn(row)
+            learn(table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist())
 
         executor = self._job.executor
-        if executor is not None and not (simulated and served_ledger(self._node.url) is not None):
+        # A fork of an embedded node needs its ledger, which is in this process only.
+        if executor is not None and (source is Source.VIEW or served_ledger(self._node.url) is None):
             most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
-        for block in _batches(tasks, 10_000):  # so that a long plan needs a bounded amount of memory
+        for block in _batches(tasks, _MAX_BLOCK):
             for row in heard(observe_at_versions(self._node, self._origin, block), self._node):
                 self._collector.take(row)
-                if learn is not None:
-                    learn(row)
-
-    # simulations ----------------------------------------------------------------------------------------------
+                learn([row])
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         # A simulation is of the head, so an extended run makes it again at the head of today.
         since = -1 if self._plan.extended_from is None else self._plan.extended_from
-        missing = [call for call in calls if not (_of(call, self._read) > since).any()]
+        missing = [call for call in calls if not (_versions_of(call, self._read) > since).any()]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
         if not missing:
             return
         ledger = self._node.ledger()
-        found = simulate_all(self._node, [cast("SimulationRequest", call.request) for call in missing], ledger)
-
-        def rows() -> Iterator[Row]:
-            for place, outcome in found:
-                if isinstance(outcome, (ClosedError, LedgerChanged)):
-                    raise outcome
-                now = datetime.now(UTC)
-                if isinstance(outcome, ToolkitError):
-                    yield self._origin.failed(missing[place], ledger.version, outcome, now)
-                else:
-                    yield self._origin.simulation(missing[place], outcome, now)
-
-        for row in heard(rows(), self._node):
+        requests = [cast("SimulationRequest", call.request) for call in missing]
+        found = simulate_all(self._node, requests, ledger)
+        rows = _rows_of(self._origin, [(call, ledger.version) for call in missing], found, self._origin.simulation)
+        for row in heard(rows, self._node):
             if row["ledger_version"] not in self._read.get(row["fingerprint"], ()):  # a lagging backend may repeat it
                 self._collector.take(row)
 
 
-def _simulated(calls: Sequence[Call]) -> bool:
-    """Return whether calls run on forks; those of an embedded node only in the process that has its ledger."""
-    return calls[0].source is not Source.VIEW
-
-
-def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
+def _versions_of(call: Call, read: Mapping[str, Versions]) -> Versions:
     return read.get(call.fingerprint, np.empty(0, np.int64))
+
+
+def _add(outcomes: Outcomes, rows: Iterable[Row]) -> None:
+    for row in rows:
+        outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
 
 
 def unread(
@@ -302,27 +298,28 @@ def unread(
     read : mapping of str to array
         The versions that were read, by fingerprint.
     """
-    spec = job.spec
-    if spec.search is None:
+    study, at_versions = job.study, calls_read(job.study, ReadAt.VERSIONS)
+    if (search := study.versions.search) is None:
         planned = np.array(plan.planned(), np.int64)
-        for call in spec.calls_read(ReadAt.VERSIONS):
-            found = _of(call, read)
+        for call in at_versions:
+            found = _versions_of(call, read)
             yield call, "not in its plan", found[~np.isin(found, planned)]
             yield call, "missing", planned[~np.isin(planned, found)]
     else:
-        views = spec.calls_read(ReadAt.VERSIONS)
-        outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in views])
-        for call in views:
-            yield call, "missing", plan.next_versions(spec.search, outcomes[call.fingerprint])
-    for call in spec.calls_read(ReadAt.HEAD):
+        outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in at_versions])
+        for call in at_versions:
+            yield call, "missing", plan.next_versions(search, outcomes[call.fingerprint])
+    for call in calls_read(study, ReadAt.HEAD):
         yield call, "missing", [] if call.fingerprint in read else [plan.head]
-    if spec.committed:
-        for call, missing in missing_transactions(job, plan):
-            yield call, "missing", missing
+    for call, missing in missing_transactions(job, plan):
+        yield call, "missing", missing
+
+
+# between the versions of a plan ---------------------------------------------------------------------------------------
 
 
 def further_observations(
-    spec: StudySpec, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
+    study: Study, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
 ) -> pd.DataFrame:
     """Read views between neighbouring observations that differ, down to the transactions that caused the steps.
 
@@ -331,7 +328,7 @@ def further_observations(
 
     Parameters
     ----------
-    spec : StudySpec
+    study : Study
         A study with a version plan. (A step search has already read what its limit allows.)
     node : Node
     plan : NodeRun
@@ -344,40 +341,33 @@ def further_observations(
     DataFrame
         Observations of at most 400 further versions of each call; empty if none are needed.
     """
-    calls = {call.fingerprint: call for call in spec.calls_read(ReadAt.VERSIONS)}
-    outcomes: dict[str, dict[int, Any]] = {mark: {} for mark in calls}
-    mine = observed[observed["node"] == plan.node]
-    columns = plain_columns(mine, ["fingerprint", "ledger_version", *OUTCOME_COLUMNS])
-    for mark, version, *outcome in zip(*columns.values(), strict=True):
-        outcomes[mark][version] = outcome_of(outcome)
-    planned = {mark: sorted(known) for mark, known in outcomes.items()}
-    rows: list[dict[str, Any]] = []
-    while wanted := {
-        mark: versions
-        for mark, known in outcomes.items()
-        if (versions := further_versions(known, planned[mark], len(planned[mark]) + MAX_FURTHER_READS - len(known)))
-    }:
-        tasks = [(calls[mark], version) for mark, versions in wanted.items() for version in versions]
+    calls = {call.fingerprint: call for call in calls_read(study, ReadAt.VERSIONS)}
+    outcomes: Outcomes = {mark: {} for mark in calls}
+    _add(outcomes, plain_rows(observed[observed["node"] == plan.node], [*KEY, *OUTCOME_COLUMNS]))
+    most = {mark: len(known) + MAX_FURTHER_READS for mark, known in outcomes.items()}
+    rows: list[Row] = []
+    while True:
+        tasks: list[Task] = []
+        for mark, known in outcomes.items():
+            versions = further_versions(known, most[mark] - len(known))
+            learn_module(node, calls[mark], versions)
+            tasks += [(calls[mark], version) for version in versions]
+        if not tasks:
+            return frame_of_rows(OBSERVATIONS, rows)
         bar.expect(len(tasks))
-        for mark, versions in wanted.items():
-            if calls[mark].source is Source.VIEW:
-                learn_module(node, calls[mark], versions)
         for row in heard(observe_at_versions(node, plan.origin, tasks), node):
-            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
+            _add(outcomes, [row])
             rows.append(row)
             bar.advance(1)
-    return frame_of_rows(OBSERVATIONS, rows)
 
 
-def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[int], room: int) -> list[int]:
+def further_versions(outcomes: Mapping[int, Outcome | None], room: int) -> list[int]:
     """Return the versions to read next to locate the steps of a call that was read by a version plan.
 
     Parameters
     ----------
     outcomes : mapping of version to outcome
         The outcomes so far; None for a read without a response.
-    planned : sequence of int
-        The versions of the plan among them, sorted.
     room : int
         Number of further reads that are allowed.
 
@@ -389,26 +379,16 @@ def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[i
     Notes
     -----
     A narrower interval explains no more than a wide one, so a pair of versions is halved only if the budget allows
-    halving down to adjacent versions. The narrowest pair between two versions of the plan comes first, so that a
-    bisection that has begun is finished; among these, the largest changes come first. The remaining budget goes to the
-    other pairs, if a call changes more than once between two versions of the plan.
+    halving down to adjacent versions. The narrowest pairs come first, so that a bisection that has begun is finished;
+    among pairs that take as many reads, the largest changes come first.
     """
-    waiting: dict[int, list[tuple[int, float, int]]] = {}
+    waiting: list[tuple[int, float, int]] = []
     for (low, high), middle in open_pairs(outcomes):
-        ends = outcomes[low], outcomes[high]
-        if not any(outcome and outcome[-1] in MADE_BY_NODE for outcome in ends):
-            waiting.setdefault(bisect_right(planned, low), []).append((high - low, -_change_size(*ends), middle))
-    first: list[tuple[float, tuple[int, float, int]]] = []
-    others: list[tuple[int, float, int]] = []
-    for place, pairs in waiting.items():
-        # The halves of a pair differ in width by at most 1: the half that changes more is continued.
-        narrow = [pair for pair in pairs if pair[0] <= min(pairs)[0] + 1]
-        best = min(narrow, key=lambda pair: pair[1:])
-        first.append((-_change_size(outcomes[planned[place - 1]], outcomes[planned[place]]), best))
-        others += [pair for pair in pairs if pair is not best]
+        before, after = outcomes[low], outcomes[high]
+        if not any(outcome and outcome[-1] in MADE_BY_NODE for outcome in (before, after)):
+            waiting.append((ceil(log2(high - low)), -_change_size(before, after), middle))
     chosen: list[int] = []
-    for width, _, middle in [*(pair for _, pair in sorted(first)), *sorted(others)]:
-        needed = ceil(log2(width))
+    for needed, _, middle in sorted(waiting):
         if needed <= room:
             chosen.append(middle)
             room -= needed

@@ -21,24 +21,25 @@ from toolkit._present.text import plural
 from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
+from toolkit.gas._observations import ReadAt
 from toolkit.gas.causes._finding import MAX_STEPS
-from toolkit.gas.plan._plan import StudySpec, study_digest
-from toolkit.gas.plan._resolve import anchored, extended, ledger_guard, resolve
+from toolkit.gas.plan._plan import anchored, calls_read, extended, ledger_guard, resolve, study_digest
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._committed import has_timeline, with_timelines
 from toolkit.gas.runs._completion import complete
-from toolkit.gas.runs._job import Job, Reading
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._reader import NodeReader
 from toolkit.gas.runs._scan import count_unanswered
-from toolkit.gas.runs._store import Journal, RunStore
+from toolkit.gas.runs._store import Job, Journal, Reading, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from toolkit.gas._study import Study
+
 
 def run_study(
-    spec: StudySpec,
+    study: Study,
     out: str | Path | None,
     *,
     progress: bool | ProgressHook,
@@ -64,7 +65,7 @@ def run_study(
     try:
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
-            job = Job(spec, store, tuple(spec.connect(stack)), pool, tasks, progress)
+            job = Job(study, store, tuple(study.connect(stack)), pool, tasks, progress)
             job, manifest, earlier = opened(job, fresh=fresh)
             if manifest.complete:
                 return path, earlier
@@ -124,36 +125,36 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     UserWarning
         If files were damaged.
     """
-    store, spec = job.store, job.spec
+    store, study = job.store, job.study
     if not fresh and store.exists():
         manifest = store.manifest()
         # A run of another study that has no observations is started again.
-        if manifest.complete or store.part_files() or study_digest(manifest.study) == spec.digest:
+        if manifest.complete or store.part_files() or study_digest(manifest.study) == study.digest:
             manifest = _taken_up(job, manifest)
-            job = replace(job, spec=spec.labelled_as(manifest.study))
+            job = replace(job, study=study.labelled_as(manifest.study))
             return job, *_continued(job, manifest)
-    plans = zip(job.nodes, [resolve(spec, node) for node in job.nodes], strict=True)
+    plans = zip(job.nodes, [resolve(study, node) for node in job.nodes], strict=True)
     manifest = Manifest(
-        study=dict(spec.document),
-        study_digest=spec.digest,
-        fingerprints=tuple(spec.functions),
+        study=study.document(),
+        study_digest=study.digest,
+        fingerprints=tuple(call.fingerprint for call in study.calls),
         nodes=tuple(NodeRun(**structs.asdict(anchored(node, plan))) for node, plan in plans),
         started_at=datetime.now(UTC),
         complete=False,
     )
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
-        store.discard(spec.title)
+        store.discard(study.title)
     return job, manifest, None
 
 
 def _taken_up(job: Job, manifest: Manifest) -> Manifest:
     """Return the manifest of the run in the folder, after checking that this study on these nodes can continue it."""
-    store, spec = job.store, job.spec
+    store, study = job.store, job.study
     labels = [call.get("label") for call in manifest.study.get("call", ())]
     # A call without a label has the one in the run.
-    renamed = [call.label for call, label in zip(spec.calls, labels, strict=False) if call.label not in {"", label}]
-    if renamed or study_digest(manifest.study) != spec.digest:
-        differ = [name for name, value in spec.document.items() if value != manifest.study.get(name)]
+    renamed = [call.label for call, label in zip(study.calls, labels, strict=False) if call.label not in {"", label}]
+    if renamed or study_digest(manifest.study) != study.digest:
+        differ = [name for name, value in study.document().items() if value != manifest.study.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
             "run that study"
@@ -176,31 +177,31 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
     """Return the manifest of the run in the folder; a complete run is continued if there is something to read."""
     if not manifest.complete or manifest.counts is None:
         return manifest, None
-    spec, store = job.spec, job.store
+    study, store = job.study, job.store
     heads = tuple(node.info().ledger.version for node in job.nodes)
-    earlier = EarlierRun(RunAge.of(spec, manifest), heads, manifest.counts.observations)
+    earlier = EarlierRun(RunAge.of(study, manifest), heads, manifest.counts.observations)
     plans = []
     for node, plan in job.plans_of(manifest):
-        grown = extended(spec, node, plan)
+        grown = extended(study, node, plan)
         if grown.committed_span != plan.committed_span:
             grown = structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
         plans.append(grown)
     if plans == [*manifest.nodes] and _needs_nothing(job, manifest):
         checked_at = datetime.now(UTC) if earlier.age.labels else manifest.checked_at
-        seen = structs.replace(manifest, study=dict(spec.document), checked_at=checked_at)
+        seen = structs.replace(manifest, study=study.document(), checked_at=checked_at)
         return manifest if seen == manifest else store.write_manifest(seen), earlier
     return store.write_manifest(structs.replace(manifest, complete=False, nodes=tuple(plans), checked_at=None)), earlier
 
 
 def _needs_nothing(job: Job, manifest: Manifest) -> bool:
     """Return whether every row of a complete run has a response and every step a cause, and the analysis is stored."""
-    spec, store = job.spec, job.store
+    store, committed = job.store, calls_read(job.study, ReadAt.TRANSACTIONS)
     steps = store.steps()
-    if steps is None or (spec.committed and not has_timeline(store, manifest)):
+    if steps is None or (committed and not has_timeline(manifest)):
         return False
     if manifest.counts is None or store.rows() != manifest.counts.observations or count_unanswered(store):
         return False
-    if spec.committed:
+    if committed:
         analysed = all(plan.committed_series is not None for plan in manifest.nodes)
         if not analysed or any(call.read_failed for call in manifest.committed_series):
             return False
@@ -223,7 +224,7 @@ def begun(job: Job, manifest: Manifest) -> Manifest:
     environment = {name: installed(name) for name in ("pandas", "pyarrow", "pycurl")} | {"ledger-toolkit": __version__}
     manifest = structs.replace(
         manifest,
-        study=dict(job.spec.document),  # thresholds, waivers and the pace may differ from the first attempt
+        study=job.study.document(),  # thresholds, waivers and the pace may differ from the first attempt
         executor=executor_name(job.executor, job.max_tasks),
         environment=environment | {"python": platform.python_version(), "platform": platform.platform()},
         attempts=manifest.attempts + 1,

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import READ_AT_VERSIONS, failed, is_no_answer
-from toolkit.gas._steps import OUTCOME_COLUMNS
-from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
-from toolkit.gas.runs._store import PART_ROWS, RunStore
+from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
+from toolkit.gas.runs._store import AGAIN, KEY, PART_ROWS, RunStore, read_again, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,19 +42,16 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
     -------
     dict of str to array
     """
-    found: dict[str, list[NDArray[np.int64]]] = {}
-    for table in store.tables(KEY if failed is None else (*KEY, "error_code"), coded=KEY[:2]):
+    parts = []
+    for table in store.tables([*KEY, "error_code"], coded=KEY[:2]):
         chosen = pc.equal(table["node"], node)
         if failed is not None:
-            errors = table["error_code"]
-            chosen = pc.and_(chosen, errors.is_valid() if failed else errors.is_null())
-        mine = table.filter(chosen)
-        marks = mine["fingerprint"].combine_chunks()
-        versions = mine["ledger_version"].to_numpy()
-        codes = marks.indices.to_numpy() if len(mine) else np.empty(0, np.int32)
-        for code in np.unique(codes):
-            found.setdefault(marks.dictionary[int(code)].as_py(), []).append(versions[codes == code])
-    return {mark: np.sort(np.concatenate(parts)) for mark, parts in found.items()}
+            chosen = pc.and_(chosen, pc.equal(table["error_code"].is_valid(), failed))
+        parts.append(table.select(KEY[1:]).filter(chosen))
+    if not parts:
+        return {}
+    versions = pa.concat_tables(parts).unify_dictionaries().group_by("fingerprint").aggregate([(KEY[2], "list")])
+    return {mark.as_py(): np.sort(some.values.to_numpy()) for mark, some in zip(*versions.columns, strict=True)}
 
 
 def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> dict[str, dict[int, Outcome | None]]:
@@ -117,20 +113,17 @@ def turning_points(store: RunStore) -> pd.DataFrame:
 
 def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
     """Return which rows are answered views whose outcome differs from a neighbouring one of the same call."""
-    errors = table["error_code"].cast(pa.string())
     views = pc.is_in(table["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
-    answered = pc.and_(views, pc.invert(unanswered(errors)))
-    places = np.flatnonzero(answered.to_numpy())
+    silent = unanswered(table["error_code"].cast(pa.string()))
+    places = np.flatnonzero(pc.and_not(views, silent).to_numpy())
     nodes, calls, versions = (key[places] for key in store.order.keys(table))
     order = np.lexsort((versions, calls, nodes))
     places = places[order]
-    same_call = (nodes[order][1:] == nodes[order][:-1]) & (calls[order][1:] == calls[order][:-1])
     differs = np.zeros(max(len(places) - 1, 0), bool)
-    for name in OUTCOME_COLUMNS:
-        column = errors.dictionary_encode() if name == "error_code" else table[name]
+    for column in [table[name] for name in OUTCOME_COLUMNS]:
         for values in _numbers(column):
             differs |= values[places][1:] != values[places][:-1]
-    differs &= same_call
+    differs &= (nodes[order][1:] == nodes[order][:-1]) & (calls[order][1:] == calls[order][:-1])
     flags = np.zeros(len(table), bool)
     flags[places[:-1][differs]] = True
     flags[places[1:][differs]] = True

@@ -1,4 +1,4 @@
-"""The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, all written atomically.
+"""The folder of a run: Parquet parts, ``run.json`` and ``steps.parquet``, all written atomically.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. At any moment, each stored row
 is therefore in exactly one part, even if the process is killed. Parquet's checksums reveal pages that were corrupted on
@@ -11,8 +11,10 @@ import errno
 import re
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -26,29 +28,98 @@ from toolkit.archive._lock import locked
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
+from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
+from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas._observations import Source
 from toolkit.gas.runs._manifest import Manifest
-from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from toolkit.client._node import Node
+    from toolkit.client._progress import ProgressHook
+    from toolkit.gas._study import Study
+    from toolkit.gas.runs._collector import Collector
+    from toolkit.gas.runs._manifest import NodeRun
 
-# Name, inode, size and modification time of a part; they change when the part is rewritten.
-_Mark = tuple[str, int, int, int]
 
 # Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000
 _MANIFEST = "run.json"
 _STEPS = "steps.parquet"
-_TIMELINE = "timeline.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
+
+
+# What identifies an observation of a run; the fingerprint depends on the source too.
+KEY = ("node", "fingerprint", "ledger_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of nodes and calls in a study, which sorts rows by node, call, then version.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+    fingerprints : tuple of str
+    """
+
+    nodes: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+    def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
+        nodes, calls = _places(table["node"], self.nodes), _places(table["fingerprint"], self.fingerprints)
+        return nodes, calls, table["ledger_version"].to_numpy()
+
+    def sorted(self, table: pa.Table) -> pa.Table:
+        """Return the sorted rows; a table that is already sorted is returned unchanged."""
+        nodes, calls, versions = self.keys(table)
+        places = np.lexsort((versions, calls, nodes))
+        return table if bool((places[1:] > places[:-1]).all()) else table.take(pa.array(places))
+
+
+def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
+    """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
+    coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
+    named = pa.array(names, pa.string())
+    found = []
+    for chunk in coded.chunks:
+        places = pc.index_in(chunk.dictionary, named).fill_null(len(names)).to_numpy(zero_copy_only=False)
+        found.append(places[chunk.indices.to_numpy(zero_copy_only=False)])
+    return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+# The columns that `read_again` needs.
+AGAIN = ("error_code", "source")
+
+
+def read_again(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows the next attempt must read again: calls without a response, and missing committed transactions.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Table with the columns `AGAIN`.
+    """
+    errors = table["error_code"]
+    return pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
+
+
+def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which calls got no response, from their error codes."""
+    return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))
+
+
+# the folder -----------------------------------------------------------------------------------------------------------
 
 
 class RunStore:
@@ -62,8 +133,6 @@ class RunStore:
     Attributes
     ----------
     path : Path
-    added : int
-        Number of rows that this object has written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +141,6 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
-        self.added = 0
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -123,8 +191,7 @@ class RunStore:
         if (found := self.manifest().study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # run.json comes last: a folder that has parts and no run.json cannot be used again.
-        names = (_STEPS, _TIMELINE, _MANIFEST)
-        for place in (*self.part_files(), *(self.path / name for name in names)):
+        for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
             place.unlink(missing_ok=True)
 
     def manifest(self) -> Manifest:
@@ -181,16 +248,12 @@ class RunStore:
         Warns
         -----
         UserWarning
-            For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
+            For each damaged part, whose rows are read again, and for damaged steps.
         """
-        for name, read, what in (
-            (_STEPS, self.steps, "steps and causes will be computed"),
-            (_TIMELINE, self.timeline, "the timeline will be found"),
-        ):
-            try:
-                read()
-            except StudyError:
-                _set_aside(self.path / name, "damaged", what)
+        try:
+            self.steps()
+        except StudyError:
+            _set_aside(self.path / _STEPS, "damaged", "steps and causes will be computed")
         for folder in (self.path, self._parts):
             remove_left_overs(folder, age_s=0)  # the run is locked: nobody else writes into it
         for place in self.part_files():
@@ -203,10 +266,6 @@ class RunStore:
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
         return sum(_readable(place, _count) for place in self.part_files())
-
-    def marks(self) -> tuple[_Mark, ...]:
-        """Return values that change when a part is added, removed or rewritten."""
-        return tuple(_readable(place, _mark) for place in self.part_files())
 
     def add(self, table: pa.Table) -> None:
         """Write observations. Once this returns, they survive the end of the process and a power failure.
@@ -227,10 +286,7 @@ class RunStore:
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
         self._write_frame(self._parts / f"part-{number:08d}.parquet", to_pandas(whole))
-        last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
-        added = self.added + table.num_rows
-        # One statement without calls: an interrupt comes before or after both assignments.
-        self._last, self.added = last, added
+        self._last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
 
     def drop_unanswered(self) -> None:
         """Remove the observations that must be read again; parts without such rows are not rewritten."""
@@ -296,41 +352,24 @@ class RunStore:
         StudyError
             If the file is damaged.
         """
-        return self._frame(_STEPS, STEPS, again="find the steps and their causes")
-
-    def timeline(self) -> pd.DataFrame | None:
-        """Return the stored timelines of the nodes; None if there are none.
-
-        Raises
-        ------
-        StudyError
-            If the file is damaged.
-        """
-        return self._frame(_TIMELINE, RUN_TIMELINE, again="find the timeline")
-
-    def _frame(self, name: str, schema: Schema, *, again: str) -> pd.DataFrame | None:
-        place = self.path / name
+        place = self.path / _STEPS
         if not place.exists():
             return None
         try:
             frame = read_parquet(place)
-            if list(frame.columns) == schema.names:
+            if list(frame.columns) == STEPS.names:
                 return frame
-            why = f"its columns are not those of the {schema.name}"
+            why = f"its columns are not those of the {STEPS.name}"
         except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
         raise StudyError(
-            f"{place} cannot be read ({why}); the observations are not affected. To {again} again, run the same study "
-            "into this folder"
+            f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
+            "again, run the same study into this folder"
         )
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
         self._write_frame(self.path / _STEPS, frame)
-
-    def write_timeline(self, frame: pd.DataFrame) -> None:
-        """Write the timelines of the nodes."""
-        self._write_frame(self.path / _TIMELINE, frame)
 
     def _write_frame(self, place: Path, frame: pd.DataFrame) -> None:
         self._write(place, lambda file: write_frame(frame, file))
@@ -381,6 +420,58 @@ class Journal:
         self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A study that is read into a folder.
+
+    Attributes
+    ----------
+    study : Study
+    store : RunStore
+    nodes : tuple of Node
+        One per node of the study.
+    executor : Executor or None
+        If None, views are read in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    progress : bool or callable
+    """
+
+    study: Study
+    store: RunStore
+    nodes: tuple[Node, ...] = ()
+    executor: Executor | None = None
+    max_tasks: int = 1
+    progress: bool | ProgressHook = False
+
+    def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
+        """Return each node with its plan."""
+        return zip(self.nodes, manifest.nodes, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a job reads on one node.
+
+    Attributes
+    ----------
+    job : Job
+        Its store has the observations of earlier attempts.
+    node : Node
+    plan : NodeRun
+    collector : Collector
+        Stores the observations.
+    journal : Journal
+        Records which transactions have been read, after the rows of some pages were written.
+    """
+
+    job: Job
+    node: Node
+    plan: NodeRun
+    collector: Collector
+    journal: Journal
+
+
 def _set_aside(place: Path, damage: str, result: str) -> None:
     """Rename a damaged file, so that its name is free and its content is kept; warn about it and say what follows."""
     aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
@@ -395,15 +486,10 @@ def _unlocked() -> None:
     """Do nothing; used for a folder that is only read or belongs to this process alone."""
 
 
-def _mark(place: Path) -> _Mark:
-    if (found := check_regular(place)) is None:
-        raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
-    return place.name, found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def _count(place: Path) -> int:
     """Return the number of rows of a part, from its footer."""
-    _mark(place)  # a named pipe would be waited for
+    if check_regular(place) is None:  # a named pipe would be waited for
+        raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
     return int(pq.read_metadata(place).num_rows)
 
 

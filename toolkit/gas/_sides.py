@@ -1,0 +1,230 @@
+"""The two sides of a comparison: what a run, a run at a version, a frame or a snapshot says of each call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from toolkit._present.files import checked_path
+from toolkit._present.messages import shorten
+from toolkit._present.text import listed
+from toolkit.dtypes import to_arrow
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import plain_columns
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import NOT_READ, Source, last_observations
+from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas._study import Run, Study
+from toolkit.gas.committed._fees import Fees
+from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
+from toolkit.gas.committed._strata import octas_per_unit
+from toolkit.gas.plan._plan import within
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_MAX_NAMED = 5  # labels or columns in one message; the frames have all
+_AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
+_VERSION = re.compile(r"\d{1,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The committed transactions of a call that ran under the newest code, configuration and schedule of a side.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        From `series_frame`; empty if nobody called it, or only a snapshot knows it.
+    since : int
+        Version of the last change that can affect the call; 0 if none is known.
+    last : int
+        Last version of the side.
+    why : str
+        Why they are not known; empty if they are.
+    stored : Fees or None
+        What they paid, as a snapshot has stored it, at `price` octas per gas unit.
+    price : int
+    """
+
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    since: int = 0
+    last: int = 0
+    why: str = ""
+    stored: Fees | None = None
+    price: int = 0
+
+    def beyond(self, version: int) -> Ran:
+        """Return those above a version."""
+        return replace(self, frame=self.frame[self.frame["ledger_version"] > version])
+
+    @property
+    def good(self) -> pd.DataFrame:
+        """Those that succeeded."""
+        return self.frame[self.frame["success"].fillna(value=False)] if "success" in self.frame else self.frame
+
+    @property
+    def typical_price(self) -> int:
+        """The stored price, or else the median price that they paid, in octas per gas unit."""
+        return self.price or round(octas_per_unit(self.frame))
+
+    def fees(self, price: int) -> Fees:
+        """Return what they paid, at a price in octas per gas unit."""
+        return self.stored or Fees.of(self.frame, price)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        Name for messages: a path or ``run.at(N)``; empty for other frames.
+    last : DataFrame
+        The last observation of each call and source.
+    study : Study or None
+        The study of the run, if the side is one.
+    notes : tuple of str
+        Caveats, such as views that changed after they were last read.
+    later : frozenset of (str, str, str)
+        Fingerprint, label and node of simulations of the run that were made after the requested version.
+    run : Run or None
+        The run, if the side is one.
+    until : int or None
+        The requested version; None for the end of the run.
+    stored : mapping of str to Ran
+        Of a snapshot: what committed transactions paid, by fingerprint.
+    oldest : bool
+        Whether the side is the beginning of the run: what ran before the first change.
+    """
+
+    name: str
+    last: pd.DataFrame
+    study: Study | None = None
+    notes: tuple[str, ...] = ()
+    later: frozenset[tuple[str, str, str]] = frozenset()
+    run: Run | None = None
+    until: int | None = None
+    stored: Mapping[str, Ran] = field(default_factory=dict)
+    oldest: bool = False
+
+    def ran(self, fingerprint: str, node: str) -> Ran:
+        """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""
+        if fingerprint in self.stored:
+            return self.stored[fingerprint]
+        run = self.run
+        if run is None or not run.complete:
+            return Ran(why="committed transactions are compared between complete runs")
+        mine = [call for call in run.record.committed_series if call.fingerprint == fingerprint]
+        call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == node), None)
+        if call is None or not call.timeline_read:
+            why = call.not_judged if call else ""
+            return Ran(why=why or "the changes of code and schedule around its transactions were not read")
+        plan = next(plan for plan in run.record.nodes if plan.node == call.node)
+        first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
+        last = end if self.until is None else min(self.until, end)
+        every = run.observations
+        rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
+        frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.storage_prices)
+        if self.oldest and len(frame):
+            called = frame["ledger_version"].min()
+            last = min((before for before, _ in call.changed if before >= called), default=last)
+            if last == end:
+                return Ran(why="no change of code, configuration or schedule separates two sides within the run")
+        # Of a change whose transaction is not known, it is only known what ran before it and what ran after it.
+        last = min([last, *(before for before, after in call.changed if before < last < after)])
+        since = max((after for _, after in call.changed if after <= last), default=0)
+        start = max(first, since)
+        if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
+            return Ran(since=since, last=last, why="transactions since the last change could not be read")
+        return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
+
+
+def read_side(side: Any) -> Side:
+    """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``.
+
+    Raises
+    ------
+    InputError
+        If `side` is anything else.
+    StudyError
+        If a folder is not a run folder, or the run has nothing at the version.
+    """
+    if isinstance(side, Side):
+        return side
+    if isinstance(side, str | Path):
+        return _side_of_path(str(side))
+    if isinstance(side, Run):
+        return side_of_run(side, str(side.path))
+    if not isinstance(side, pd.DataFrame):
+        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
+    if (found := _side_of_frame(side)) is not None:
+        return found
+    missing = [name for name in OBSERVATIONS.names if name not in side.columns]
+    if missing:
+        raise InputError(f"compare needs observation frames; missing columns: {listed(missing, _MAX_NAMED)}")
+    return Side("", last_observations(side))
+
+
+def side_of_run(run: Run, name: str) -> Side:
+    """Return the end of a run as a side."""
+    return Side(name, last_observations(run.observations), run.study, run=run)
+
+
+def _side_of_frame(frame: pd.DataFrame) -> Side | None:
+    """Return a frame from `Run.at` as a side with its run, or None for other frames and for modified observations."""
+    source = frame.attrs.get("source")
+    try:
+        side = _side_of_path(source) if isinstance(source, str) else None
+    except (InputError, StudyError):  # the folder of a temporary run has been removed
+        return None
+    key = ["node", "fingerprint", "source", "ledger_version", *OUTCOME_COLUMNS]
+    if side is None or side.until is None or not set(key) <= set(frame.columns):
+        return None
+    if len(frame.merge(side.last[key], on=key)) < len(frame):
+        return None
+    # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
+    notes = _unsettled_notes(frame, side.until)
+    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None, later=frozenset())
+
+
+def _side_of_path(path: str) -> Side:
+    try:
+        there = checked_path(path).exists()
+    except OSError as error:
+        raise InputError(f"{shorten(path)}: not a run folder: {error.strerror}") from None
+    found = None if there else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
+    if found is None:
+        return side_of_run(Run.load(path), path)
+    if not _VERSION.fullmatch(found[2]):
+        raise InputError(
+            f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
+            f"got {shorten(found[2])}; to compare the end of the run, give only the folder"
+        )
+    run, version = Run.load(found[1]), int(found[2])
+    last, observations = run.at(version), run.observations
+    if not len(last):
+        since = f"its first version is {observations['ledger_version'].min():,}" if len(observations) else "it is empty"
+        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version:,}; {since}")
+    if version > run.head:
+        raise StudyError(
+            f"{shorten(path)}: the run has no data for version {version:,}: the head was {run.head:,} when it was read; "
+            f"give a version up to {run.head:,}, or only the folder to compare the end of the run"
+        )
+    simulations = observations[observations["source"] == Source.SIMULATE]
+    made_later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
+    later = frozenset(zip(*plain_columns(made_later, ["fingerprint", "label", "node"]).values(), strict=True))
+    return Side(path, last, run.study, _unsettled_notes(last, version), later, run, version)
+
+
+def _unsettled_notes(last: pd.DataFrame, version: int) -> tuple[str, ...]:
+    """Return a note on the views that changed near a version, at which they were not read."""
+    labels = last.loc[last["error_code"] == NOT_READ, "label"].tolist()
+    named = listed(labels, _MAX_NAMED)
+    return (f"version {version:,} was not read, and gas changed around it: not judged: {named}",) if labels else ()
