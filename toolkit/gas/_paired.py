@@ -19,7 +19,7 @@ from toolkit._present.text import listed, plural
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, SchemaError
-from toolkit.fork._embedded import check_bytecode
+from toolkit.fork._fork import check_bytecode
 from toolkit.fork._recent import Recent, recent_calls
 from toolkit.fork._sweep import change_of, replay_all
 from toolkit.frames._columns import frame_of_rows, plain_rows

@@ -214,8 +214,8 @@ def _side_of_path(path: str) -> Side:
         raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version:,}; {since}")
     if version > run.head:
         raise StudyError(
-            f"{shorten(path)}: the run has no data for version {version:,}: the head was {run.head:,} when it was read; "
-            f"give a version up to {run.head:,}, or only the folder to compare the end of the run"
+            f"{shorten(path)}: the run has no data for version {version:,}: the head was {run.head:,} when it was "
+            f"read; give a version up to {run.head:,}, or only the folder to compare the end of the run"
         )
     simulations = observations[observations["source"] == Source.SIMULATE]
     made_later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]

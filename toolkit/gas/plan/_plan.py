@@ -298,8 +298,8 @@ def anchored(node: Node, plan: P) -> P:
     if (found := LedgerAnchor.taken(node, version).anchor) is not None:
         return structs.replace(plan, anchor=found)
     note = (
-        f"transaction {version:,} could not be read, so only the chain id, the head and the oldest version show whether "
-        "the node serves the same ledger during the whole run"
+        f"transaction {version:,} could not be read, so only the chain id, the head and the oldest version show "
+        "whether the node serves the same ledger during the whole run"
     )
     return structs.replace(plan, anchor=None, notes=(*plan.notes, note))
 
@@ -364,9 +364,9 @@ def _further_range(call: Call, plan: NodePlan, now: NodePlan) -> Range:
     (first, last), (start, end) = plan.range_of(call), now.range_of(call)
     if start > last + 1 or now.oldest > max(first, plan.oldest):
         raise StudyError(
-            f"call {call.name!r}: the run has transactions {first:,} to {last:,}, but the node now offers {start:,} to "
-            f"{end:,}, and the two cannot be judged together. Start over with --fresh (fresh=True in Python), or choose "
-            "another folder"
+            f"call {call.name!r}: the run has transactions {first:,} to {last:,}, but the node now offers "
+            f"{start:,} to {end:,}, and the two cannot be judged together. Start over with --fresh (fresh=True in "
+            "Python), or choose another folder"
         )
     return first, end
 
