@@ -241,6 +241,7 @@ def test_a_class_has_exercises_of_its_own(script, tmp_path):
 
 def test_a_class_has_an_exam(script, tmp_path, monkeypatch):
     """Its exercises contain no solutions, mistakes or hints, and judge as those for grading do."""
+    monkeypatch.setattr("toolkit.teaching._exercises._ROUNDS", 1)  # thousands make a hash slow, and none another kind
     script.write(script.class_files(tmp_path, 2027, exam=True))
     students = tmp_path / "students" / "notebooks" / "course"
     own, whole = read_exercises(students / "exercises.json"), read_exercises(tmp_path / "exercises.json")

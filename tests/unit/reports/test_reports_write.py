@@ -16,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
@@ -85,12 +84,6 @@ def page() -> str:
 def hostile_page() -> str:
     """The report of the run with hostile text."""
     return to_html.render(build(made_up(hostile=True)))
-
-
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave figures out where a test is not about them: drawing takes a second a page."""
-    monkeypatch.setattr("toolkit.reports._to_html._svg", lambda *_, **__: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("no_figures")
