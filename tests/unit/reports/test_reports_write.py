@@ -319,6 +319,7 @@ def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> 
     assert "Net cost" not in page
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     """From more than 5 times the other parts on: their bars would be shorter than their numbers."""
     data = build(made_up())
