@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from markupsafe import Markup
+
+import tests.no_grammars  # noqa: F401 - before anything that reads notebooks
 
 # An example may take as long as it takes: a busy machine is no mistake of the code.
 # 25 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
@@ -39,6 +42,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("recorded answers are not beside this checkout (../shared/data)")
     return SHARED_DATA
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures out of a report where a test is not about them: drawing takes a second a page."""
+    monkeypatch.setattr("toolkit.reports._to_html._svg", lambda *_, **__: Markup("<svg></svg>"))
 
 
 @pytest.fixture(scope="session")

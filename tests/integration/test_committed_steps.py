@@ -61,6 +61,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     assert rows(run.levels, "version_first", "version_last", "gas_first", "gas_last")[0][1:] == (version - 3, 38, 38)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
     """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
     run, version = upgraded
@@ -147,6 +148,7 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
 
 
 @pytest.mark.parametrize(("limit", "verdict"), [("5%", "FAIL"), ("1000%", "PASS")])
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path, limit, verdict):
     """Before the upgrade and since, in all formats; without a change within the run, it cannot be judged."""
     ledger, version = case

@@ -95,6 +95,7 @@ def test_json_has_the_lines_of_explain(run, explained, tmp_path):
     assert steps_of_lines(lines) == explained
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_html_has_the_words_of_explain(run, explained, tmp_path):
     """Each row of the table in the page is a step of `explain()`."""
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")

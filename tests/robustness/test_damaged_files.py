@@ -129,6 +129,7 @@ def test_a_run_without_a_manifest_says_what_is_kept(small, tmp_path):
 
 
 @pytest.mark.fault("a part removed from a complete run", "observations raise an error; digest and report show the gap")
+@pytest.mark.usefixtures("no_figures")
 def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
     """What is shown as proof is computed, not copied from run.json; a report says if the two differ."""
     _, folder, (digest, *_) = small

@@ -97,6 +97,7 @@ def runs(costlier, tmp_path_factory):
     "an entry function that became costlier, with too few committed transactions",
     "the report says that it was not judged",
 )
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_says_what_was_not_judged(costlier, runs, tmp_path, more, ending):
     """Not that nothing changed, above a chart with two levels."""
     run = runs[more]

@@ -112,7 +112,7 @@ def _cluster(address: str) -> Any:
             f"executor {address}: Dask is not installed; run pip install 'ledger-toolkit[dask]' here and on the workers"
         ) from None
     try:
-        return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise StudyError(f"executor {address}: no Dask scheduler responds at this address ({error})") from None
 

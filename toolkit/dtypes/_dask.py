@@ -11,4 +11,4 @@ def _two_rows(dtype: WideIntDtype) -> WideIntArray:
     return WideIntArray._from_sequence([1, None], dtype=dtype)  # noqa: SLF001 - pandas' protocol is underscored
 
 
-make_array_nonempty.register(WideIntDtype, _two_rows)  # type: ignore[no-untyped-call]
+make_array_nonempty.register(WideIntDtype, _two_rows)

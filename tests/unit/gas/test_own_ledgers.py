@@ -24,6 +24,7 @@ def study(node: object) -> toolkit.Study:
 
 
 @pytest.mark.parametrize("name", ["new", "saved"])
+@pytest.mark.usefixtures("no_figures")
 def test_a_run_is_opened_continued_compared_and_reported(name, ledgers, tmp_path):
     """The run does not need the ledger; only the study does, to continue it."""
     before = study(ledgers[name]).run(tmp_path / "run", progress=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import pytest
 
 from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
@@ -37,6 +38,7 @@ def test_the_schedule_at_both_ends_is_told() -> None:
     )
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_page_tells_them() -> None:
     """The page shows the digests."""
     page = html(build(run(Provenance(ScheduleEnds(OLD, NEW), MODULES))))

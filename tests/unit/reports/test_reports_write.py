@@ -16,7 +16,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
@@ -85,12 +84,6 @@ def page() -> str:
 def hostile_page() -> str:
     """The report of the run with hostile text."""
     return to_html.render(build(made_up(hostile=True)))
-
-
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave figures out where a test is not about them: drawing takes a second a page."""
-    monkeypatch.setattr("toolkit.reports._to_html._svg", lambda *_, **__: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -326,6 +319,7 @@ def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> 
     assert "Net cost" not in page
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     """From more than 5 times the other parts on: their bars would be shorter than their numbers."""
     data = build(made_up())

@@ -45,6 +45,7 @@ UNUSUAL = '%matplotlib inline\nget_ipython().run_line_magic("matplotlib", "inlin
 NEXT = 'check("04.2", 18_446_744_073_709_554_615)'
 LAST = 'check("04.3", -9773)'
 BLANK = "check('04.3', ...)"
+HOSTILE = "<script>alert(1)</script>"
 # A copy takes a process and a kernel, so what does not disturb the others is in one copy.
 COPIES = {
     "magics, a guess and second thoughts": nb(UNUSUAL, NEXT, 'check("04.2", 7)', 'check("04.3", 7)', LAST, BLANK),
@@ -61,13 +62,15 @@ COPIES = {
     ),
     "kills": nb(NUMBER, "import os, signal\nos.kill(os.getppid(), 9)", "os._exit(3)", 'check("04.2", 1)'),
     "dies": nb(NUMBER, "import os\nos._exit(3)", 'check("04.2", 1)'),
-    "own record": nb("import os\nopen(os.environ['LEDGER_TOOLKIT_CHECKED'], 'a').write('{\"exercise\": \\n')", WRONG),
     "broken": {"04_numbers.ipynb": '{"cells": ['},
     "not cells": {"04_numbers.ipynb": '{"cells": [{"cell_type": 5}]}'},
     "nested": {"04_numbers.ipynb": "[" * 100_000},
     "huge": {"04_numbers.ipynb": " " * 20_000_001},
     "nothing": {"notes.txt": "no notebook"},
-    "<script>alert(1)</script>": nb("answer = '<img src=x onerror=alert(2)>'\ncheck('04.1', answer)"),
+    HOSTILE: nb(  # in its name, in the record of its answers, and in an answer
+        "import os\nopen(os.environ['LEDGER_TOOLKIT_CHECKED'], 'a').write('{\"exercise\": \\n')",
+        "answer = '<img src=x onerror=alert(2)>'\ncheck('04.1', answer)",
+    ),
     "=cmd|'x'!A1": {"notes.txt": ""},
     "Zoë Šťastná 王": {"notes.txt": ""},
 }
@@ -120,7 +123,7 @@ def test_a_row_per_student_and_a_column_per_exercise(graded):
         ("two copies", "04.2", "right"),
         ("two copies", "04.3", "not answered yet"),
         ("by id", "04.2", "not handed in"),
-        ("own record", "04.1", "not yet"),
+        (HOSTILE, "04.1", "not yet"),
         ("by id", "04.1", "failed: check received no answer"),
         ("error", "04.1", "failed: cell 4: NameError: name 'x' is not defined; the first cell to fail was cell 3: NameError"),
         ("error", "04.2", "not yet"),
