@@ -63,7 +63,7 @@ unit: .venv/.for-tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -p tests.no_grammars -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --max-worker-restart 0 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
+	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --max-worker-restart 0 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests

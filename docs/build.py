@@ -170,8 +170,6 @@ def main(arguments: list[str]) -> int:
     """Build the site; a warning is an error, and so is what a page loads from another host."""
     # The trees of all pages stay: the garbage collector would look through them again and again, a tenth of the time.
     gc.set_threshold(100_000)
-    # jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for 4 s.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from sphinx.cmd.build import main as sphinx
 
     out = Path(arguments[0]) if arguments else OUT

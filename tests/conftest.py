@@ -13,8 +13,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from markupsafe import Markup
 
-import tests.no_grammars  # noqa: F401 - before anything that reads notebooks
-
 # An example may take as long as it takes: a busy machine is no mistake of the code.
 # 25 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
 settings.register_profile("suite", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -75,7 +75,4 @@ def report(folder: Path, index: int, error: str) -> None:
 
 
 if __name__ == "__main__":
-    # jsonschema, which checks notebooks, uses this package if it finds it, and then compiles grammars of web addresses
-    # for longer than most notebooks run.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     run(Path(sys.argv[1]), float(sys.argv[2]))
