@@ -60,7 +60,6 @@ _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 # SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # Rows are in the order of writing, so that the rows of one fetch are adjacent; only the index of keys is in random
 # order.
@@ -286,7 +285,6 @@ class AnswerCache:
         The file. None keeps the responses in memory.
     max_bytes : int, optional
         Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest responses are evicted first.
-        SQLite's log next to the file takes a few MB more.
     clock : callable, optional
         Returns the Unix time in seconds; replaced in tests.
 
@@ -389,7 +387,7 @@ class AnswerCache:
             if self._usable and not self._read_only:
                 self._pending, self._pending_bytes = {}, 0
                 self._guarded(lambda db: db.execute("delete from answers").rowcount)
-                self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
+                self._guarded(lambda db: db.execute("vacuum"))
 
     def forget_since(self, time_s: float) -> None:
         """Delete the responses stored at or after a Unix time, because they may come from another ledger."""
@@ -469,8 +467,8 @@ class AnswerCache:
             self._path.replace(aside)
         except OSError:
             return False
-        for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
-            self._path.with_name(self._path.name + log).unlink(missing_ok=True)
+        # SQLite would roll the new file back to it.
+        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
         warn_caller(f"{self._path} is not a usable cache ({error}); it has been renamed to {aside.name} and replaced")
         return True
 
@@ -695,34 +693,22 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file, initialized if it is new; retry while another process initializes it."""
+    """Open a cache file, initialized if it is new."""
     if path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        db = _connected(":memory:" if path is None else str(path))
-        try:
-            _prepare(db)
-        except BaseException as error:
-            db.close()
-            # SQLite ignores the busy timeout if two processes switch to WAL at the same time.
-            if isinstance(error, sqlite3.Error) and _code(error) in _BUSY and time.monotonic() < deadline:
-                time.sleep(0.02)
-                continue
-            raise
-        return db
+    db = _connected(":memory:" if path is None else str(path))
+    try:
+        _prepare(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 def _open_to_read(path: Path | None) -> sqlite3.Connection:
     """Open a cache file that cannot be written, such as on a read-only disk."""
-    place = (path or Path()).absolute().as_uri()
-    db = _connected(f"{place}?mode=ro", uri=True)
-    try:
-        _check(db)
-    except sqlite3.OperationalError:  # without the files that a writer has open, SQLite wants to create them
-        db.close()
-        db = _connected(f"{place}?immutable=1", uri=True)
-        _check(db)
+    db = _connected(f"{(path or Path()).absolute().as_uri()}?mode=ro", uri=True)
+    _check(db)
     return db
 
 
@@ -755,9 +741,9 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
     _check(db)
-    db.execute("pragma journal_mode = wal")
-    db.execute("pragma synchronous = normal")
-    db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")
+    # Nothing waits for the disk: a file that a power failure damages is set aside, and only costs its responses.
+    db.execute("pragma journal_mode = truncate")
+    db.execute("pragma synchronous = off")
     db.execute("pragma cache_size = -16384")
 
 
