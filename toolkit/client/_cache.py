@@ -450,7 +450,7 @@ class AnswerCache:
         """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
         for last in (False, True):
             try:
-                return _open(self._path) if not self._read_only else _open_to_read(self._path)
+                return _open(self._path, read_only=self._read_only)
             except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
                     place = "the cache in memory" if self._path is None else f"the file {self._path}"
@@ -692,29 +692,20 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _open(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file, initialized if it is new."""
-    if path is not None:
+def _open(path: Path | None, *, read_only: bool) -> sqlite3.Connection:
+    """Open a cache file, initialized if it is new; `read_only` for one that cannot be written, as on such a disk."""
+    place = ":memory:" if path is None else str(path)
+    if path is not None and read_only:
+        place = f"{path.absolute().as_uri()}?mode=ro"
+    elif path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    db = _connected(":memory:" if path is None else str(path))
+    db = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None, check_same_thread=False, uri=read_only)
     try:
-        _prepare(db)
+        db.execute("pragma trusted_schema = off")
+        (_check if read_only else _prepare)(db)
     except BaseException:
         db.close()
         raise
-    return db
-
-
-def _open_to_read(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file that cannot be written, such as on a read-only disk."""
-    db = _connected(f"{(path or Path()).absolute().as_uri()}?mode=ro", uri=True)
-    _check(db)
-    return db
-
-
-def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    db = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
-    db.execute("pragma trusted_schema = off")
     return db
 
 
