@@ -12,7 +12,6 @@ number.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import secrets
 import sqlite3
@@ -22,7 +21,7 @@ import weakref
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
@@ -83,7 +82,6 @@ _EVICT = (
 
 _Row: TypeAlias = tuple[bytes, int, bytes, bytes, int, int, int]
 _Result = TypeVar("_Result")
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
 
@@ -154,7 +152,7 @@ def key(
     version: int,
     method: str,
     path: str,
-    body: Any = None,
+    body: bytes | None = None,
     *,
     content_type: str | None = None,
     build: str | None = None,
@@ -162,7 +160,7 @@ def key(
     owner: str | None = None,
     ledger: str | None = None,
 ) -> bytes:
-    """Return the key of a pinned read. The order of names in JSON bodies does not matter.
+    """Return the key of a pinned read.
 
     Parameters
     ----------
@@ -173,10 +171,10 @@ def key(
         ``GET`` or ``POST``.
     path : str
         Path below the base URL with its query, but without ``ledger_version``.
-    body : JSON value or bytes, optional
-        Bytes are used unchanged unless `content_type` is JSON.
+    body : bytes, optional
+        As it is sent: equal calls have equal bodies, because arguments are encoded by their types.
     content_type : str, optional
-        Media type of a body of bytes.
+        Media type of the body.
     build : str, optional
         The node's build, for responses that report gas, which depends on the build.
     accept : str, optional
@@ -193,22 +191,11 @@ def key(
 
     Examples
     --------
-    >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
-    True
+    >>> key(1, 100, "POST", "/view", b"{}") == key(1, 101, "POST", "/view", b"{}")
+    False
     """
-    request = method, path, build, accept, owner, ledger
-    if isinstance(body, bytes):
-        rest = _canonical_rest(request, content_type, body)
-    else:
-        rest = _canonical([*request, False, body])[1:]
-    return blake2b(f"[{chain_id},{version},{rest}".encode(), digest_size=_DIGEST_BYTES).digest()
-
-
-@lru_cache(maxsize=256)
-def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
-    """Return the parts of a canonical request that do not depend on the version, computed once for a whole sweep."""
-    is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
-    return _canonical([*request, not is_json, json.loads(body) if is_json else body.hex()])[1:]
+    parts = chain_id, version, method, path, body, content_type, build, accept, owner, ledger
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> AnswerCache | None:

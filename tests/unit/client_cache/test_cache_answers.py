@@ -118,7 +118,7 @@ def test_secrets_are_nowhere_in_the_file(place, answer):
 
     secret = "s3cr3t-t0k3n"  # noqa: S105 - made up
     with AnswerCache(place) as cache:
-        body = {"arguments": [secret]}
+        body = secret.encode()
         made = key(1, 2, "POST", f"/view?api_key={secret}", body, build=secret, accept=secret)
         echoing = answer(Authorization=f"Bearer {secret}", **{"Set-Cookie": secret, "X-APTOS-GAS-USED": secret})
         assert cache.put(made, echoing)
