@@ -109,17 +109,8 @@ class StoredLedger:
     fingerprint: str | None
 
 
-@dataclass(frozen=True)
 class CachedAnswer(Answer):
-    """A response from the cache, with only the documented headers.
-
-    Attributes
-    ----------
-    created : int
-        Unix time at which it was stored, in seconds.
-    """
-
-    created: int
+    """A response from the cache, with only the documented headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -670,7 +661,7 @@ def _answer(row: _Row) -> CachedAnswer | None:
     try:
         if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
             return None
-        return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body, created)
+        return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body)
     except (TypeError, ValueError, OverflowError, zlib.error):
         return None
 
