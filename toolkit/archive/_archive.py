@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from toolkit._present.text import visible
 from toolkit.archive._folder import UNREADABLE, Folder, stored
-from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
+from toolkit.archive._rows import IDENTITY, as_frame_tables
 from toolkit.archive._transport import ArchiveTransport
 from toolkit.client._arguments import check_struct, event_tag
 from toolkit.client._fetch import typed_payload_frame
@@ -27,6 +27,7 @@ from toolkit.dtypes._arrow import wide_from_text, wide_type
 from toolkit.errors import InputError
 from toolkit.frames._addresses import address, warn_of_short_literals
 from toolkit.frames._schema import ARCHIVE, described_field
+from toolkit.frames._transactions import rows_of_events
 
 if TYPE_CHECKING:
     import os
@@ -305,7 +306,7 @@ class Archive(TransactionStore):
         unread = pc.field("raw").is_valid()
         columns = ["ledger_version", "timestamp", "hash", "raw", "error_message"]
         heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns=columns)
-        rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
+        rows = rows_of_events(heads, events, str(tag), failures={})
         if not len(events):
             check_struct(self.node, "event_type", tag, wanted)
             types = pc.unique(self._rows(manifest, "events", wanted, columns=["type"])["type"]).to_pylist()

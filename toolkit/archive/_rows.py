@@ -12,7 +12,6 @@ from itertools import count, groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from toolkit.archive._columns import with_all_columns
 from toolkit.client._fetch import fetch_views
@@ -22,10 +21,10 @@ from toolkit.client._transaction_data import EVENT_IDENTITY, typed_at
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import NodeUnreachable, NotFound, VersionPruned
 from toolkit.frames._balances import balance_frame
-from toolkit.frames._calls import Failure, outcome_columns
+from toolkit.frames._calls import Failure
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS, described_field
-from toolkit.frames._transactions import EVENT_ROWS, UNKNOWN_KIND, payload_frame, transaction_tables
+from toolkit.frames._transactions import payload_frame, rows_of_events, transaction_tables, with_versions
 from toolkit.move import parse_type_tag
 from toolkit.wire._responses import ERROR_CODES
 from toolkit.wire._transactions import UserTransaction, collector_paused
@@ -83,10 +82,7 @@ class Collected:
     def _convert(self) -> None:
         found, self._ready = self._ready, []
         heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
-        # A transaction of an unknown kind may not include its version.
-        versions = range(self._first, self._first + len(found))
-        place = heads.schema.get_field_index("ledger_version")
-        heads = heads.set_column(place, heads.schema.field(place), pa.array(versions, pa.int64()))
+        heads = with_versions(heads, range(self._first, self._first + len(found)))
         signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
         heads = heads.append_column(_SIGNATURE, pa.array(signatures, pa.string()))
         for name, table in (("transactions", heads), ("events", events), ("changes", changes)):
@@ -131,25 +127,6 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
     return plain(to_arrow(frame, wide="decimal"))  # sums of a few u64 fit 38 digits, and every tool adds decimals up
 
 
-def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool = False) -> pa.Table:
-    """Return the events of a type, with the hash of their transaction and the error columns.
-
-    With `failures`, each transaction whose events are unknown also has a row, as in `fetch_events`.
-    """
-    events, heads = tables["events"], tables["transactions"]
-    rows = events.filter(pc.equal(events["type"], tag))
-    places = pc.index_in(rows["ledger_version"], value_set=heads["ledger_version"].combine_chunks())
-    rows = rows.append_column("hash", heads["hash"].take(places))
-    rows = rows.append_column("ledger_timestamp", heads["timestamp"].take(places))
-    found = EVENT_ROWS.completed(rows)
-    unread = heads.filter(pc.is_valid(heads["raw"])) if failures else heads[:0]
-    if not len(unread):
-        return found
-    lost = [Failure(None, "schema_error", text or UNKNOWN_KIND) for text in unread["error_message"].to_pylist()]
-    outcome = outcome_columns(lost) | {"ledger_version": unread["ledger_version"].to_pylist()}
-    return pa.concat_tables([found, EVENT_ROWS.table(outcome)]).sort_by("ledger_version")
-
-
 def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: StoredTable) -> pa.Table:
     """Return the events of a type with one column per field, decoded with the ABI at the version of each event.
 
@@ -159,7 +136,7 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: StoredTabl
         If the node does not return a module of the type.
     """
     tag = parse_type_tag(table.event_type or "")
-    rows = rows_of_events(tables, str(tag))
+    rows = rows_of_events(tables["transactions"], tables["events"], str(tag))
     versions = rows["ledger_version"].to_pylist()
     if not versions:
         return rows.select(IDENTITY)  # the other columns follow with the first rows

@@ -12,7 +12,6 @@ number.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import secrets
 import sqlite3
@@ -22,7 +21,7 @@ import weakref
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
@@ -60,7 +59,6 @@ _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 # SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # Rows are in the order of writing, so that the rows of one fetch are adjacent; only the index of keys is in random
 # order.
@@ -84,7 +82,6 @@ _EVICT = (
 
 _Row: TypeAlias = tuple[bytes, int, bytes, bytes, int, int, int]
 _Result = TypeVar("_Result")
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
 
@@ -112,17 +109,8 @@ class StoredLedger:
     fingerprint: str | None
 
 
-@dataclass(frozen=True)
 class CachedAnswer(Answer):
-    """A response from the cache, with only the documented headers.
-
-    Attributes
-    ----------
-    created : int
-        Unix time at which it was stored, in seconds.
-    """
-
-    created: int
+    """A response from the cache, with only the documented headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +143,7 @@ def key(
     version: int,
     method: str,
     path: str,
-    body: Any = None,
+    body: bytes | None = None,
     *,
     content_type: str | None = None,
     build: str | None = None,
@@ -163,7 +151,7 @@ def key(
     owner: str | None = None,
     ledger: str | None = None,
 ) -> bytes:
-    """Return the key of a pinned read. The order of names in JSON bodies does not matter.
+    """Return the key of a pinned read.
 
     Parameters
     ----------
@@ -174,10 +162,10 @@ def key(
         ``GET`` or ``POST``.
     path : str
         Path below the base URL with its query, but without ``ledger_version``.
-    body : JSON value or bytes, optional
-        Bytes are used unchanged unless `content_type` is JSON.
+    body : bytes, optional
+        As it is sent: equal calls have equal bodies, because arguments are encoded by their types.
     content_type : str, optional
-        Media type of a body of bytes.
+        Media type of the body.
     build : str, optional
         The node's build, for responses that report gas, which depends on the build.
     accept : str, optional
@@ -194,22 +182,11 @@ def key(
 
     Examples
     --------
-    >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
-    True
+    >>> key(1, 100, "POST", "/view", b"{}") == key(1, 101, "POST", "/view", b"{}")
+    False
     """
-    request = method, path, build, accept, owner, ledger
-    if isinstance(body, bytes):
-        rest = _canonical_rest(request, content_type, body)
-    else:
-        rest = _canonical([*request, False, body])[1:]
-    return blake2b(f"[{chain_id},{version},{rest}".encode(), digest_size=_DIGEST_BYTES).digest()
-
-
-@lru_cache(maxsize=256)
-def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
-    """Return the parts of a canonical request that do not depend on the version, computed once for a whole sweep."""
-    is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
-    return _canonical([*request, not is_json, json.loads(body) if is_json else body.hex()])[1:]
+    parts = chain_id, version, method, path, body, content_type, build, accept, owner, ledger
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> AnswerCache | None:
@@ -286,7 +263,6 @@ class AnswerCache:
         The file. None keeps the responses in memory.
     max_bytes : int, optional
         Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest responses are evicted first.
-        SQLite's log next to the file takes a few MB more.
     clock : callable, optional
         Returns the Unix time in seconds; replaced in tests.
 
@@ -389,7 +365,7 @@ class AnswerCache:
             if self._usable and not self._read_only:
                 self._pending, self._pending_bytes = {}, 0
                 self._guarded(lambda db: db.execute("delete from answers").rowcount)
-                self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
+                self._guarded(lambda db: db.execute("vacuum"))
 
     def forget_since(self, time_s: float) -> None:
         """Delete the responses stored at or after a Unix time, because they may come from another ledger."""
@@ -452,7 +428,7 @@ class AnswerCache:
         """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
         for last in (False, True):
             try:
-                return _open(self._path) if not self._read_only else _open_to_read(self._path)
+                return _open(self._path, read_only=self._read_only)
             except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
                     place = "the cache in memory" if self._path is None else f"the file {self._path}"
@@ -469,8 +445,8 @@ class AnswerCache:
             self._path.replace(aside)
         except OSError:
             return False
-        for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
-            self._path.with_name(self._path.name + log).unlink(missing_ok=True)
+        # SQLite would roll the new file back to it.
+        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
         warn_caller(f"{self._path} is not a usable cache ({error}); it has been renamed to {aside.name} and replaced")
         return True
 
@@ -685,7 +661,7 @@ def _answer(row: _Row) -> CachedAnswer | None:
     try:
         if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
             return None
-        return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body, created)
+        return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body)
     except (TypeError, ValueError, OverflowError, zlib.error):
         return None
 
@@ -694,41 +670,20 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _open(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file, initialized if it is new; retry while another process initializes it."""
-    if path is not None:
+def _open(path: Path | None, *, read_only: bool) -> sqlite3.Connection:
+    """Open a cache file, initialized if it is new; `read_only` for one that cannot be written, as on such a disk."""
+    place = ":memory:" if path is None else str(path)
+    if path is not None and read_only:
+        place = f"{path.absolute().as_uri()}?mode=ro"
+    elif path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        db = _connected(":memory:" if path is None else str(path))
-        try:
-            _prepare(db)
-        except BaseException as error:
-            db.close()
-            # SQLite ignores the busy timeout if two processes switch to WAL at the same time.
-            if isinstance(error, sqlite3.Error) and _code(error) in _BUSY and time.monotonic() < deadline:
-                time.sleep(0.02)
-                continue
-            raise
-        return db
-
-
-def _open_to_read(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file that cannot be written, such as on a read-only disk."""
-    place = (path or Path()).absolute().as_uri()
-    db = _connected(f"{place}?mode=ro", uri=True)
+    db = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None, check_same_thread=False, uri=read_only)
     try:
-        _check(db)
-    except sqlite3.OperationalError:  # without the files that a writer has open, SQLite wants to create them
+        db.execute("pragma trusted_schema = off")
+        (_check if read_only else _prepare)(db)
+    except BaseException:
         db.close()
-        db = _connected(f"{place}?immutable=1", uri=True)
-        _check(db)
-    return db
-
-
-def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    db = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
-    db.execute("pragma trusted_schema = off")
+        raise
     return db
 
 
@@ -755,9 +710,9 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
     _check(db)
-    db.execute("pragma journal_mode = wal")
-    db.execute("pragma synchronous = normal")
-    db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")
+    # Nothing waits for the disk: a file that a power failure damages is set aside, and only costs its responses.
+    db.execute("pragma journal_mode = truncate")
+    db.execute("pragma synchronous = off")
     db.execute("pragma cache_size = -16384")
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._reads import Reads
-    from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
 
@@ -476,21 +475,6 @@ class ViewResult:
         """Source of the types: ``abi``, or ``inferred`` (from JSON) if the module's ABI is not known."""
         return "inferred" if self.layouts is None else "abi"
 
-    def record(self, call: str | None = None) -> ViewRecord:
-        """Return the record from which a frame is built."""
-        from toolkit.frames._calls import ViewRecord
-
-        return ViewRecord(
-            call=call,
-            ledger_version=self.ledger_version,
-            head_version=self.ledger.version if self.ledger else None,
-            gas_used=self.gas_used,
-            values=self.values,
-            layouts=self.layouts,
-            raw=self.raw,
-            types=self.types,
-        )
-
     def __repr__(self) -> str:
         gas = "" if self.gas_used is None else f", {plural(self.gas_used, 'gas unit')}"
         value = visible(short_addresses(repr(self.value)), 200)
@@ -521,9 +505,9 @@ class ViewResult:
             If a value does not fit the type of its column.
         """
         from toolkit.client._accounts import note_amounts
-        from toolkit.frames._calls import view_frame
+        from toolkit.frames._calls import ViewRecord, view_frame
 
-        frame = view_frame([self.record()], flatten=flatten)
+        frame = view_frame([ViewRecord.of(None, self.ledger_version, self)], flatten=flatten)
         note_amounts(frame, {"": self.call})
         return frame
 
@@ -563,13 +547,6 @@ class TableItem:
     key_layout: Layout = field(repr=False)
     value_layout: Layout = field(repr=False)
 
-    def record(self) -> TableItemRecord:
-        """Return the record from which a frame is built."""
-        from toolkit.frames._calls import TableItemRecord
-
-        head = self.ledger.version if self.ledger else None
-        return TableItemRecord(self.key, self.ledger_version, head, self.value, layout=self.value_layout)
-
     def __repr__(self) -> str:
         key, value = (visible(short_addresses(repr(one)), 200) for one in (self.key, self.value))
         return f"<TableItem of {short_addresses(self.handle)}: {key} -> {value}, version {self.ledger_version:,}>"
@@ -596,9 +573,10 @@ class TableItem:
         SchemaError
             If a value does not fit the type of its column.
         """
-        from toolkit.frames._calls import item_frame
+        from toolkit.frames._calls import TableItemRecord, item_frame
 
-        return item_frame([self.record()], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
+        record = TableItemRecord.of(self.key, self.ledger_version, self)
+        return item_frame([record], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
 
 
 Encoding = Literal["json", "bcs"]

@@ -164,10 +164,11 @@ class Connection:
             If the connection is closed.
         """
         self.check_open()
-        [((_, _, place), found)] = self._jobs([prepared])
-        if isinstance(found, errors.ToolkitError):
-            raise found
-        answer = self._send(found, prepared.asked) if isinstance(found, http.Request) else found
+        place = self._place(prepared)
+        wanted = self._cached_or_request(prepared, place, self.cache.find([place]))
+        if isinstance(wanted, errors.ToolkitError):
+            raise wanted
+        answer = self._send(wanted, prepared.asked) if isinstance(wanted, http.Request) else wanted
         return self._finished(prepared, place, answer)
 
     def describe(self) -> NodeInfo:
@@ -248,13 +249,18 @@ class Connection:
             places = [None if isinstance(call, errors.ToolkitError) else self._place(call) for _, call in chunk]
             stored = self.cache.find(places)
             for (number, call), place in zip(chunk, places, strict=True):
-                job = (number, call, place)
                 if isinstance(call, errors.ToolkitError):
-                    yield job, call
-                elif place is not None and place.key in stored:
-                    yield job, stored[place.key]
+                    yield (number, call, place), call
                 else:
-                    yield job, errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
+                    yield (number, call, place), self._cached_or_request(call, place, stored)
+
+    def _cached_or_request(
+        self, call: http.PreparedCall[Any], place: Place | None, stored: Mapping[bytes, http.Answer]
+    ) -> http.Answer | http.Request | errors.OfflineMiss:
+        """Return the stored response to a call, or the request to send; offline, the error instead."""
+        if place is not None and place.key in stored:
+            return stored[place.key]
+        return errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
     def _result(self, call: Any, place: Place | None, outcome: http.Answer | errors.ToolkitError) -> Any:
         """Return the result of a call or its error, so that one failed call does not end the others."""

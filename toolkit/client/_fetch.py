@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreac
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import RESOURCES
-from toolkit.frames._transactions import EventRows, payload_frame, transaction_frames
+from toolkit.frames._transactions import page_tables, payload_frame, rows_of_events, transaction_frames
 from toolkit.move import FunctionId, Layout, TypeTag, Untyped, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import BlockInfo, LedgerState, SimulationRequest, ViewFunction
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 _NodeT = TypeVar("_NodeT")
 T = TypeVar("T")
 _Task = TypeVar("_Task")
-_Record = TypeVar("_Record", ViewRecord, TableItemRecord)
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
@@ -168,11 +166,6 @@ class _Sweep:
             found |= block_times(self.node, others, show=self.show)
         return found
 
-    def dated(self, records: Sequence[_Record], *, times: bool) -> list[_Record]:
-        """Return records with the times of their versions, as far as `times_of` returns them."""
-        known = self.times_of({record.ledger_version or 0 for record in records}, times=times)
-        return [replace(record, ledger_timestamp=known.get(record.ledger_version or 0)) for record in records]
-
     def finish(self, what: str) -> None:
         """Check the ledger if any read succeeded, and warn about failures."""
         if self._guard is not None and len(self.errors) < self.count:
@@ -281,22 +274,17 @@ def fetch_views(
             function = FunctionId.parse(call.function)
             sweep.node.abis.prepare(function.address, function.module, ordered)
         outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="views")
-        return [
-            ViewRecord(name, version, _head_of(one), failure=Failure.of(one))
-            if isinstance(one, ToolkitError)
-            else one.record(name)
-            for (name, version), one in zip(tasks, outcomes, strict=True)
-        ]
+        return [ViewRecord.of(*task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]
 
     if search is None:
         records = read([(name, version) for name in named for version in sweep.versions])
     else:
         records = _searched(search, sweep.versions, list(named), read)
     sweep.finish("views")
-    records = sweep.dated(records, times=times)
+    known_times = sweep.times_of((record.ledger_version or 0 for record in records), times=times)
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, sweep.newest) if typed else {}
-    frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
+    frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts, times=known_times)
     mark_model(frame, sweep.node)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     if typed:
@@ -404,14 +392,9 @@ def fetch_table_items(
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
     def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
-        return [
-            TableItemRecord(given[place], version, _head_of(one), failure=Failure.of(one))
-            if isinstance(one, ToolkitError)
-            else one.record()
-            for (place, version), one in zip(tasks, outcomes, strict=True)
-        ]
+        pairs = zip(tasks, outcomes, strict=True)
+        return [TableItemRecord.of(given[place], version, outcome) for (place, version), outcome in pairs]
 
-    records = records_of(tasks, outcomes)
     places = [place for place, _ in tasks]
     absent = {place for place, one in zip(places, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM}
     absent -= {place for place, one in zip(places, outcomes, strict=True) if not isinstance(one, ToolkitError)}
@@ -421,14 +404,15 @@ def fetch_table_items(
         looked = [(place, version) for place in sorted(absent) for version in before]
         found = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items")
         earlier = records_of(looked, found)
-    records = sweep.dated(records, times=times)
     if items:
         newest = max(items, key=lambda item: item.ledger_version)
         key_layout, value_layout = newest.key_layout, newest.value_layout
     else:
         head = node.ledger().version
         key_layout, value_layout = (_layout_or_untyped(node, text, head) for text in (key_type, value_type))
-    frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten, earlier=earlier)
+    records, dates = records_of(tasks, outcomes), sweep.times_of(sweep.versions, times=times)
+    layouts = {"key_layout": key_layout, "value_layout": value_layout}
+    frame = item_frame(records, **layouts, flatten=flatten, earlier=earlier, times=dates)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -653,12 +637,15 @@ def fetch_events(
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
-    emitted = EventRows(str(tag))
+    parts: list[pa.Table] = []
+    types: set[str] = set()
     for page, missing in _pages(sweep):
-        emitted.add(page, missing)
-    rows = emitted.table()
-    if not emitted.found:
-        warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
+        heads, events = page_tables(page)
+        types.update(events["type"].to_pylist())
+        parts.append(rows_of_events(heads, events, str(tag), failures=missing))
+    rows = pa.concat_tables(parts).sort_by("ledger_version")
+    if rows["type"].null_count == len(rows):
+        warn_of_similar(event_type, types, f"these transactions have no {event_type}")
     identity = ("ledger_version", "ledger_timestamp", "hash", *EVENT_IDENTITY)
     return typed_payload_frame(sweep.node, tag, rows, identity, "events")
 
@@ -904,7 +891,3 @@ def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> 
         reason = visible(str(misfits[0]), _MAX_REASON)
         text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), for example: {reason}; see error_message"
         warn_caller(text, FailedReadsWarning)
-
-
-def _head_of(error: ToolkitError) -> int | None:
-    return error.ledger.version if isinstance(error, NodeError) and error.ledger else None

@@ -15,7 +15,7 @@ import msgspec
 from toolkit import errors, wire
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
-from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, Asset
+from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, read_asset
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
@@ -203,33 +203,42 @@ class Simulation(TransactionData):
         The symbols and decimals of the assets that move are read from the node. For a batch that fails, the node
         simulates prefixes of it again, to find the call that fails.
         """
-        self._amounts.reads = True
+        moved = [asset for _, asset, _ in _balances(self)[:_MAX_BALANCES] if asset not in APT_NAMES]
+        self._units.update({asset: self._unit_of(asset) for asset in dict.fromkeys([APT, *moved])})
+        batch = self.request.payload
+        if isinstance(batch, Batch) and not self.success:
+            with suppress(errors.ToolkitError):  # the node cannot be asked again
+                if (failed := self._failed_call()) is not None:
+                    self._failed[:] = [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
         return self._described()
 
     @cached_property
-    def _amounts(self) -> _Amounts:
-        return _Amounts(self)
+    def _units(self) -> dict[str, tuple[str, int] | None]:
+        """The symbol and decimals of assets, as far as `explain` has read them."""
+        return {}
+
+    @cached_property
+    def _failed(self) -> list[str]:
+        """The line that names the call of a batch that fails, if `explain` has found it."""
+        return []
+
+    def _unit_of(self, asset: str) -> tuple[str, int] | None:
+        """Read the symbol and decimals of an asset; None if they are not known: its amounts are in base units."""
+        with suppress(errors.ToolkitError), self._connected() as node:
+            about = read_asset(node, asset, self.ledger_version)
+            if about.decimals is not None:
+                return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
+        return None
 
     def _described(self) -> str:
         lines = [_headline(self)]
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
-            lines += [*self._failed_lines(), *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
-        lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
+            lines += [*self._failed, *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
+        lines += [_cost_line(self, self._units), *_balance_lines(self, self._units), _writes_line(self)]
         at = f"ledger version {self.ledger_version:,}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
-
-    def _failed_lines(self) -> list[str]:
-        """Return the line that names the call of a batch that fails, if reads are allowed."""
-        batch = self.request.payload
-        if not isinstance(batch, Batch) or not self._amounts.reads:
-            return []
-        try:
-            failed = self._failed_call()
-        except errors.ToolkitError:  # the node cannot be asked again
-            return []
-        return [] if failed is None else [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
 
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
@@ -255,56 +264,14 @@ def payload_name(payload: SimulatedPayload) -> str:
     return f"the {type(payload).__name__} payload"
 
 
-class _Amounts:
-    """Amounts as text, in the unit that the ledger states for their asset, or else in base units.
-
-    Attributes
-    ----------
-    reads : bool
-        Whether descriptions of assets are read from the node.
-    """
-
-    def __init__(self, simulation: Simulation) -> None:
-        self.reads = False
-        self._simulation = simulation
-        self._known: dict[str, Asset | None] = {}
-
-    def gas_coin(self) -> tuple[str, int] | None:
-        """Return the symbol and decimals of the coin that pays for gas; None if they cannot be read."""
-        return self._unit(APT)
-
-    def change(self, change: int, asset: str) -> str:
-        """Return the change of a balance."""
-        sign = "+" if change > 0 else ""
-        unit = self._unit(APT if asset in APT_NAMES else asset)
-        if unit is None:
-            return f"{signed(change)} {'octas' if asset in APT_NAMES else f'of {asset}'}"
-        amount = f"{sign}{in_whole_coins(change, unit[1])} {unit[0]}"
-        return amount if asset in APT_NAMES else f"{amount} ({asset})"  # anybody may choose any symbol
-
-    def _unit(self, asset: str) -> tuple[str, int] | None:
-        if self.reads and asset not in self._known:
-            self._known[asset] = self._read(asset)
-        about = self._known.get(asset)
-        if about is None or about.decimals is None:
-            return None
-        return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
-
-    def _read(self, asset: str) -> Asset | None:
-        from toolkit.client._accounts import read_asset
-
-        try:
-            with self._simulation._connected() as node:  # noqa: SLF001 - of this module
-                return read_asset(node, asset, self._simulation.ledger_version)
-        except errors.ToolkitError:  # an asset that cannot be read leaves its amounts in base units
-            return None
+_Units = dict[str, "tuple[str, int] | None"]
 
 
-def _cost_line(simulation: Simulation, amounts: _Amounts) -> str:
+def _cost_line(simulation: Simulation, units: _Units) -> str:
     if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
     net = plural(abs(gas.net_octas), "octa")
-    if (unit := amounts.gas_coin()) is not None:
+    if (unit := units.get(APT)) is not None:
         symbol, decimals = unit
         whole, rest = divmod(abs(gas.net_octas), 10**decimals)
         net = f"{whole:,}{f'.{rest:0{decimals}}' if decimals else ''} {symbol}"
@@ -316,17 +283,32 @@ def _cost_line(simulation: Simulation, amounts: _Amounts) -> str:
     )
 
 
-def _balance_lines(simulation: Simulation, amounts: _Amounts) -> list[str]:
+def _balances(simulation: Simulation) -> list[tuple[str, str, int | None]]:
+    """Return the owner, asset and change of each balance that changes; an unknown change is None."""
     from toolkit.frames._columns import plain_columns
 
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
-    rows = list(zip(*columns.values(), strict=True))
+    return list(zip(*columns.values(), strict=True))
+
+
+def _balance_lines(simulation: Simulation, units: _Units) -> list[str]:
+    rows = _balances(simulation)
     lines = [
-        f"{owner}: {f'unknown change of {asset}' if change is None else amounts.change(change, asset)}."
+        f"{owner}: {f'unknown change of {asset}' if change is None else _change_text(change, asset, units)}."
         for owner, asset, change in rows[:_MAX_BALANCES]
     ]
     more = len(rows) - _MAX_BALANCES
     return [*lines, f"... and {plural(more, 'more balance change')}."] if more > 0 else lines
+
+
+def _change_text(change: int, asset: str, units: _Units) -> str:
+    """Return the change of a balance, in the unit of its asset or else in base units."""
+    is_apt = asset in APT_NAMES
+    if (unit := units.get(APT if is_apt else asset)) is None:
+        return f"{signed(change)} {'octas' if is_apt else f'of {asset}'}"
+    symbol, decimals = unit
+    amount = f"{'+' if change > 0 else ''}{in_whole_coins(change, decimals)} {symbol}"
+    return amount if is_apt else f"{amount} ({asset})"  # anybody may choose any symbol
 
 
 def _writes_line(simulation: Simulation) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from toolkit.dtypes import to_pandas
-from toolkit.errors import InputError, NodeError, SchemaError
+from toolkit.errors import InputError, NodeError, SchemaError, ToolkitError
 from toolkit.frames._columns import JSON_TEXT, NamedColumn, flattened, inferred_column, typed_column, typed_columns
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS, described_field
 from toolkit.move import Bool
@@ -92,9 +92,6 @@ class ViewRecord:
     raw : str or None
         Response as JSON text.
     failure : Failure or None
-    ledger_timestamp : datetime or None
-    types : tuple of str
-        Move types of the return values, for messages.
     """
 
     call: str | None
@@ -105,8 +102,14 @@ class ViewRecord:
     layouts: tuple[Layout, ...] | None = None
     raw: str | None = None
     failure: Failure | None = None
-    ledger_timestamp: datetime | None = None
-    types: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, call: str | None, version: int, outcome: Any) -> ViewRecord:
+        """Create the record of a call from its `ViewResult` or error."""
+        if isinstance(outcome, ToolkitError):
+            return cls(call, version, _head_of(outcome), failure=Failure.of(outcome))
+        answer = outcome.gas_used, outcome.values, outcome.layouts, outcome.raw
+        return cls(call, version, _head_of(outcome), *answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,19 @@ class TableItemRecord:
     value: Any = None
     failure: Failure | None = None
     layout: Layout | None = None
-    ledger_timestamp: datetime | None = None
+
+    @classmethod
+    def of(cls, key: Any, version: int, outcome: Any) -> TableItemRecord:
+        """Create the record of an item from its `TableItem` or error."""
+        if isinstance(outcome, ToolkitError):
+            return cls(key, version, _head_of(outcome), failure=Failure.of(outcome))
+        return cls(key, version, _head_of(outcome), outcome.value, layout=outcome.value_layout)
+
+
+def _head_of(outcome: Any) -> int | None:
+    """Return the node's head when it responded with a result or an error, if it reported it."""
+    ledger = getattr(outcome, "ledger", None)
+    return None if ledger is None else int(ledger.version)
 
 
 def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
@@ -139,6 +154,7 @@ def view_frame(
     flatten: bool = False,
     named: bool = False,
     layouts: Mapping[str | None, tuple[Layout, ...]] | None = None,
+    times: Mapping[int, datetime] | None = None,
 ) -> pd.DataFrame:
     """Return the frame of view calls, one row per record in the same order.
 
@@ -153,6 +169,8 @@ def view_frame(
         Put the ``call`` column first.
     layouts : mapping of call to tuple of Layout, optional
         Layouts of the return values, for calls without a response.
+    times : mapping of version to datetime, optional
+        Times of versions, as far as they are known.
 
     Returns
     -------
@@ -168,8 +186,9 @@ def view_frame(
     SchemaError
         If a value does not fit the layout of its record.
     """
-    names = ("call", "ledger_version", "ledger_timestamp", "head_version", "gas_used")
+    names = ("call", "ledger_version", "head_version", "gas_used")
     columns = {name: list(map(attrgetter(name), records)) for name in names}
+    columns["ledger_timestamp"] = list(map((times or {}).get, columns["ledger_version"]))
     table = VIEWS.table(columns | outcome_columns([record.failure for record in records]))
     if typed:
         values = _columns_by_call(records, layouts or {}, flatten=flatten)
@@ -193,6 +212,7 @@ def item_frame(
     value_layout: Layout,
     flatten: bool = False,
     earlier: Sequence[TableItemRecord] = (),
+    times: Mapping[int, datetime] | None = None,
 ) -> pd.DataFrame:
     """Return the frame of table items, one row per record.
 
@@ -205,6 +225,8 @@ def item_frame(
         Replace struct columns with one column per field.
     earlier : sequence of TableItemRecord, optional
         Reads that do not become rows, but show whether a missing item existed before.
+    times : mapping of version to datetime, optional
+        Times of versions, as far as they are known.
 
     Returns
     -------
@@ -212,8 +234,8 @@ def item_frame(
         ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then the columns
         of failures.
     """
-    names = ("ledger_version", "ledger_timestamp", "head_version")
-    known = {name: list(map(attrgetter(name), records)) for name in names}
+    known = {name: list(map(attrgetter(name), records)) for name in ("ledger_version", "head_version")}
+    known["ledger_timestamp"] = list(map((times or {}).get, known["ledger_version"]))
     known |= outcome_columns([record.failure for record in records])
     table = TABLE_ITEMS.table(known | {"presence": _presence([*earlier, *records])[len(earlier) :]})
     layouts = [None if record.failure else record.layout or value_layout for record in records]

@@ -145,68 +145,61 @@ def rows_of_type(frame: pd.DataFrame, type_column: str, tag: str) -> pa.Table:
     tag : str
         Type of the payloads.
     """
-    table = to_arrow(frame)
+    table = of_type(to_arrow(frame), type_column, tag)
+    return table.filter(pc.is_valid(table["data"]))
+
+
+def of_type(table: pa.Table, type_column: str, tag: str) -> pa.Table:
+    """Return the rows of a type. Types are compared by value, not as text."""
     wanted, types = _canonical(tag), table[type_column]
     same = [text for text in pc.unique(types).to_pylist() if text is not None and _canonical(text) == wanted]
-    found = pc.is_in(types, value_set=pa.array(same, type=types.type))
-    return table.filter(pc.and_(found, pc.is_valid(table["data"])))
+    return table.filter(pc.is_in(types, value_set=pa.array(same, type=types.type)))
 
 
-UNKNOWN_KIND = "the kind of this transaction is unknown; its events were not read"
+def page_tables(page: Sequence[tuple[int, Any]]) -> tuple[pa.Table, pa.Table]:
+    """Return the Arrow tables of transactions, each given with its version, and of their events."""
+    versions = [version for version, _ in page]
+    # Changes are not needed, so they are neither checked nor turned into rows, nor are further columns.
+    without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
+    _, (rows, _, events) = checked_rows(without_changes)
+    head = {"ledger_version": versions, "timestamp": rows["timestamp_us"], "hash": rows["hash"], "raw": rows["raw"]}
+    head["error_message"] = rows["problem"]
+    kinds = schemas.TRANSACTIONS.arrow
+    heads = pa.table({name: pa.array(values, kinds.field(name).type) for name, values in head.items()})
+    events["ledger_version"] = [versions[place] for place in events.pop("transaction_index")]
+    events["module"] = [_module(kind) for kind in events["type"]]
+    return heads, schemas.EVENTS.table(events)
 
 
-class EventRows:
-    """The events of one type, collected page by page.
+def with_versions(heads: pa.Table, versions: Sequence[int]) -> pa.Table:
+    """Return the table of transactions with these versions: one of an unknown kind may not include its version."""
+    place = heads.schema.get_field_index("ledger_version")
+    return heads.set_column(place, heads.schema.field(place), pa.array(versions, pa.int64()))
 
-    Parameters
-    ----------
-    tag : str
-        Type of the events. Types are compared by value, not as text.
 
-    Attributes
-    ----------
-    found : int
-        Number of events of the type.
-    types : set of str
-        Types of all events that were added, including other types.
+def rows_of_events(
+    heads: pa.Table, events: pa.Table, tag: str, *, failures: Mapping[int, Failure] | None = None
+) -> pa.Table:
+    """Return the events of a type by version, with the hash of their transaction and the failure columns.
+
+    With `failures`, the failures of versions without a transaction are rows too, as are transactions that were not read
+    because they are malformed or of an unknown kind.
     """
-
-    def __init__(self, tag: str) -> None:
-        self.found = 0
-        self.types: set[str] = set()
-        self._wanted = _canonical(tag)
-        self._rows: list[tuple[int, int, dict[str, Any]]] = []
-
-    def add(self, page: Sequence[tuple[int, Any]], failures: Mapping[int, Failure]) -> None:
-        """Add the events of transactions with their versions, and the failures of versions without a transaction."""
-        versions = [version for version, _ in page]
-        # Changes are not needed, so they are neither checked nor turned into rows.
-        without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
-        _, (heads, _, events) = checked_rows(without_changes)
-        for version, problem, raw in zip(versions, heads["problem"], heads["raw"], strict=True):
-            if problem is not None or raw is not None:
-                failures = {**failures, version: Failure(None, "schema_error", problem or UNKNOWN_KIND)}
-        for version, failure in failures.items():
-            outcome = {name: column[0] for name, column in outcome_columns([failure]).items()}
-            self._rows.append((version, 0, {"ledger_version": version, **outcome}))
-        self.types.update(events["type"])
-        same = {text for text in set(events["type"]) if _canonical(text) == self._wanted}
-        for values in zip(*events.values(), strict=True):
-            event = dict(zip(events, values, strict=True))
-            if event["type"] in same:
-                place = event.pop("transaction_index")
-                event |= {"ledger_version": versions[place], "hash": heads["hash"][place]}
-                event |= {"ledger_timestamp": heads["timestamp_us"][place], "module": _module(event["type"])}
-                self._rows.append((versions[place], event["event_index"], event))
-                self.found += 1
-
-    def table(self) -> pa.Table:
-        """Return the rows by version: the event columns, ``hash``, and the failure columns."""
-        self._rows.sort(key=lambda row: row[:2])
-        columns = {name: [row.get(name) for _, _, row in self._rows] for name in EVENT_ROWS.names}
-        return EVENT_ROWS.table(columns)
+    rows = of_type(events, "type", tag)
+    places = pc.index_in(rows["ledger_version"], value_set=heads["ledger_version"].combine_chunks())
+    rows = rows.append_column("hash", heads["hash"].take(places))
+    found = EVENT_ROWS.completed(rows.append_column("ledger_timestamp", heads["timestamp"].take(places)))
+    if failures is None:
+        return found
+    unread = heads.filter(pc.is_valid(heads["raw"])).select(["ledger_version", "error_message"]).to_pydict()
+    reasons = zip(*unread.values(), strict=True)
+    lost = {version: Failure(None, "schema_error", text or _UNKNOWN_KIND) for version, text in reasons} | dict(failures)
+    outcome = outcome_columns([*lost.values()]) | {"ledger_version": [*lost]}
+    return pa.concat_tables([found, EVENT_ROWS.table(outcome)]).sort_by(_EVENT_ORDER)
 
 
+_UNKNOWN_KIND = "the kind of this transaction is unknown; its events were not read"
+_EVENT_ORDER = [("ledger_version", "ascending"), ("event_index", "ascending")]
 _FURTHER = tuple(one for one in schemas.EVENTS if one.name not in schemas.TRANSACTION_KEY.names)
 EVENT_ROWS = schemas.Schema("events of a type", (*schemas.TRANSACTION_KEY, *_FURTHER, *schemas.OUTCOME))
 

@@ -47,7 +47,7 @@ def key_of():
     """Make the key of a view at a version."""
 
     def make(version, body=None):
-        return key(1, version, "POST", "/view", body or {"function": "0x1::coin::supply"}, accept="application/json")
+        return key(1, version, "POST", "/view", body or b'{"function": "0x1::coin::supply"}', accept="application/json")
 
     return make
 

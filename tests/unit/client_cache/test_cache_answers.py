@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,6 @@ def test_an_answer_comes_back_as_it_came(opened, key_of, answer, clock):
         assert (back.status, back.body) == (200, b'["1"]')
         assert parse_headers(back.headers) == parse_headers(given_.headers)
         assert back.headers["Content-Type"] == "application/json"
-        assert abs(back.created - time.time()) < 60
 
 
 def test_another_object_and_another_time_find_it(place, key_of, answer):
@@ -118,7 +116,7 @@ def test_secrets_are_nowhere_in_the_file(place, answer):
 
     secret = "s3cr3t-t0k3n"  # noqa: S105 - made up
     with AnswerCache(place) as cache:
-        body = {"arguments": [secret]}
+        body = secret.encode()
         made = key(1, 2, "POST", f"/view?api_key={secret}", body, build=secret, accept=secret)
         echoing = answer(Authorization=f"Bearer {secret}", **{"Set-Cookie": secret, "X-APTOS-GAS-USED": secret})
         assert cache.put(made, echoing)

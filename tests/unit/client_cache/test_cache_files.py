@@ -31,7 +31,7 @@ from toolkit.client._http import Answer
 sys.path.insert(0, {tests!r})
 from conftest import LEDGER, JSON
 def key_of(version):
-    return key(1, version, "POST", "/view", {{"function": "0x1::coin::supply"}}, accept="application/json")
+    return key(1, version, "POST", "/view", b'{{"function": "0x1::coin::supply"}}', accept="application/json")
 def answer(version):
     return Answer(200, {{**LEDGER, **JSON}}, b"[%d]" % version)
 place, start, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

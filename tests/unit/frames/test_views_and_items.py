@@ -43,7 +43,7 @@ def record(*values, types=("u64",), version=5, call=None, failure=None):
     if failure is not None:
         return ViewRecord(call, version, None, None, None, None, None, failure)
     raw = json.dumps(values[0], default=str)
-    return ViewRecord(call, version, 1_000, 12, values, layouts, raw, None, types=types or ())
+    return ViewRecord(call, version, 1_000, 12, values, layouts, raw, None)
 
 
 def plain(series):
