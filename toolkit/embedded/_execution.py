@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import raised_at
 from toolkit._present.text import plural
-from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._definitions import Function, FunctionMark
 from toolkit.embedded._meter import FREE, Charges, Meter, call_in_row, free_meter
+from toolkit.embedded._primitives import signer_of
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, Transaction, encode_stored

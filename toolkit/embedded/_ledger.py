@@ -15,15 +15,14 @@ from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
 from toolkit.embedded import _history as history
-from toolkit.embedded._addresses import signer_of
-from toolkit.embedded._chain import Chain, Milestone
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
 from toolkit.embedded._contract import Module, StandInScript, find_script
 from toolkit.embedded._meter import Schedule, released_schedule
+from toolkit.embedded._primitives import signer_of
 from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._session import Session, store_value
-from toolkit.embedded._settings import MAX_CHAIN_ID, Settings
 from toolkit.embedded._state import StateKey
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
