@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from toolkit.embedded.http._dispatch import body_bytes, response, routed
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, framework_error
 from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.errors import InputError
@@ -129,7 +128,7 @@ class NodeApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         try:
-            more = body_bytes(self._node.limits, scope["headers"]) > 0
+            more = self._node.body_bytes(scope["headers"]) > 0
             self._hosts.check(scope["headers"], scope["http_version"])
         except ApiError as error:
             answer = error.answer()
@@ -140,13 +139,13 @@ class NodeApp:
                 pieces.append(message.get("body", b""))
                 more = message.get("more_body", False)
             answer = await self._answer(scope, b"".join(pieces))
-        status, headers, body = response(self._node, answer)
+        status, headers, body = self._node.response(answer)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Scope, body: bytes) -> HttpAnswer:
-        target = scope["path"], scope["query_string"].decode("latin-1")
-        answer = partial(routed, self._node, scope["method"], target, scope["headers"], body)
+        query = scope["query_string"].decode("latin-1")
+        answer = partial(self._node.answer, scope["method"], scope["path"], query, scope["headers"], body)
         try:
             return answer()
         except Postponed:
