@@ -311,11 +311,16 @@ class Module(ContractCode):
         what = f"class {cls.__name__}(Module)"
         super().__init_subclass__()
         before: Definition | None = getattr(cls, "definition", None)
-        full_address = _address(what, address, before)
+        if address is not None:
+            full_address = parse_address(address)
+        elif before is not None:  # the next version of the class that it extends
+            full_address, name = before.address, name or before.name
+        else:
+            raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
+        module_name = name or _snake_case(cls.__name__)
         for method, member in vars(cls).items():
             if inspect.isfunction(member):
                 check_method(cls, method, member)
-        module_name = name or (before.name if before is not None and address is None else _snake_case(cls.__name__))
         structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
         functions = {
             method: function_of(cls, method, member, member.move_mark, where=f"{cls.__name__}.{method}")
@@ -325,14 +330,15 @@ class Module(ContractCode):
         choose_revision = next_revision.get()
         if revision is None and choose_revision is not None:
             revision = choose_revision(full_address, module_name)
-        if friends is None:
-            friends = before.friends if before else ()
-        if module_name in map(check_identifier, friends):
-            raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
-        used = before.uses if before else frozenset()
+        used: frozenset[tuple[str, str]] = frozenset()
+        if before is not None:
+            friends, used = before.friends if friends is None else friends, before.uses
+            revision = before.revision if revision is None else revision
+        friends, revision = friends or (), 1 if revision is None else revision
         if uses is not None:
             used = frozenset((one.definition.address, one.definition.name) for one in uses)
-        revision = revision if revision is not None else before.revision if before else 1
+        if module_name in map(check_identifier, friends):
+            raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
         abi_json = {
             "address": wire_address(full_address),
             "name": module_name,
@@ -576,13 +582,6 @@ def find_script(bytecode: bytes) -> StandInScript | None:
 
 def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-def _address(what: str, given: str | None, before: Definition | None) -> str:
-    """Return the canonical address of a contract class: the given address, or that of the class it extends."""
-    if given is None and before is None:
-        raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
-    return before.address if given is None else parse_address(given)  # type: ignore[union-attr]
 
 
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:

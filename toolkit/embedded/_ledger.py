@@ -271,18 +271,6 @@ def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) 
         raise InputError(f"{function}: expected {expected}, got {len(arguments)}")
 
 
-def _straight_layouts(code: CodeSet, bytecode: bytes) -> tuple[Layout, ...]:
-    """Return the layouts of a script that nobody declared, which must only make calls in a row."""
-    from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
-
-    try:
-        read_straight(code, bytecode)
-    except VmError as error:
-        reason = error.view_message
-        raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
-    return tuple(script_layouts(code, bytecode) or ())
-
-
 @contextmanager
 def _young_collections_only() -> Iterator[None]:
     """Let the garbage collector examine only new objects, because a growing history is never garbage.
@@ -1089,20 +1077,18 @@ class Ledger:
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
         """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
-        payload = self._encoded(request)
+        inner = called_by(request.payload)
+        payload: EncodedPayload
+        if isinstance(inner, Batch):
+            from toolkit.embedded._straight import compose_batch  # late: it imports the machine
+
+            payload = compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
+        else:
+            payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         gas = request.max_gas_amount, request.gas_unit_price
         return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
-
-    def _encoded(self, request: SimulationRequest) -> EncodedPayload:
-        """Return the payload of a request, with the arguments encoded by the code at the head."""
-        inner = called_by(request.payload)
-        if isinstance(inner, Batch):
-            from toolkit.embedded._straight import compose_batch  # late: it imports the machine
-
-            return compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
-        return encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
 
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...] | None:
         """Return the layouts of a call's parameters at the head, without signers; None if its arguments are BCS."""
@@ -1115,15 +1101,19 @@ class Ledger:
             return bound.parameters
         code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
         declared = find_script(bytecode)
-        if declared is None:
-            layouts = _straight_layouts(code, bytecode)
-            return None if call.serialized else layouts
-        if call.serialized:
-            return None
         try:
+            if declared is None:
+                from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
+
+                read_straight(code, bytecode)
+                return None if call.serialized else tuple(script_layouts(code, bytecode) or ())
+            if call.serialized:
+                return None
             bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
         except VmError as error:
-            raise InputError(f"script {declared.name}: {error.view_message}") from None
+            where = "unknown bytecode" if declared is None else f"script {declared.name}"
+            hint = "; declare the script with toolkit.embedded.script" if declared is None else ""
+            raise InputError(f"{where}: {error.view_message}{hint}") from None
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
 

@@ -219,7 +219,7 @@ class EmbeddedNode:
             with self.chain.lock:  # the ledger does not grow during a request
                 return handler(self, HttpCall(parts, parameters, named, body, in_worker))
         except ApiError as error:
-            return error.answer()
+            return error.answer
         except VmError as error:
             refused = ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code)
         except ContractError as error:
@@ -227,7 +227,7 @@ class EmbeddedNode:
         except Exception as error:  # noqa: BLE001 - an error of the node must not end it
             message = f"Internal error: {type(error).__name__}: {shown(error)}{raised_at(error)}"
             refused = ApiError(500, "internal_error", message)
-        return refused.answer()
+        return refused.answer
 
     def response(self, answer: HttpAnswer) -> HttpResponse:
         """Return a response with all its header lines."""
@@ -300,5 +300,5 @@ def answer_request(
     try:
         node.body_bytes(lines)
     except ApiError as error:
-        return node.response(error.answer())
+        return node.response(error.answer)
     return node.response(node.answer(method, unquote(path), query, lines, body or b"", in_worker=True))
