@@ -32,9 +32,10 @@ from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Fe
 from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
+from toolkit.move._json_text import U64_MAX
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import Batch, EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript, encoded_payload, payload_parts
 from toolkit.wire._requests import SimulatedPayload, called_by
 
 if TYPE_CHECKING:
@@ -986,9 +987,9 @@ class Ledger:
         """
         address, (max_gas_amount, gas_unit_price) = parse_address(sender), gas
         account = execution.find_account(self.chain.snapshot(self.head), address)
-        sequence_number = 0 if account is None else account["sequence_number"]
-        orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
-        expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
+        sequence_number, expires_after_s = 0 if account is None else account["sequence_number"], _EXPIRES_AFTER_S
+        if payload_parts(payload).nonce is not None:  # the largest number represents that there is none
+            sequence_number, expires_after_s = U64_MAX, _ORDERLESS_EXPIRES_AFTER_S
         raw = wire.RawTransaction(
             sender=address,
             sequence_number=sequence_number,
@@ -1084,7 +1085,8 @@ class Ledger:
 
             payload = compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
         else:
-            payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
+            layouts = None if inner is None else self._layouts(inner)
+            payload = encoded_payload(request.payload, request.replay_protection_nonce, layouts)
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         gas = request.max_gas_amount, request.gas_unit_price

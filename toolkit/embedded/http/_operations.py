@@ -389,10 +389,8 @@ def _raw(node: EmbeddedNode, request: _Simulated, payload: _Call | _ScriptCall |
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = 2**64 - 1
-        if isinstance(encoded, payloads.EncodedMultisig):
-            encoded = payloads.EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
-        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
-            encoded = payloads.EncodedPayloadV2(encoded, None, int(nonce))
+        executable, multisig_address, _ = payloads.payload_parts(encoded)
+        encoded = payloads.EncodedPayloadV2(executable, multisig_address, int(nonce))
     return RawTransaction(
         sender=str(request.sender),
         sequence_number=sequence_number,
