@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._definitions import Definition
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output
-    from toolkit.move import Layout, TypeTag
+    from toolkit.move import Layout
     from toolkit.wire._bcs_requests import EncodedPayload
 
 
@@ -554,9 +554,9 @@ class Ledger:
         [4]
         """
         at = self._readable(version)
-        bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
+        bound, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            return execution.run_view(self.chain.snapshot(at), bound, plain, tags)
+            return execution.run_view(self.chain.snapshot(at), bound, plain)
         except VmError as error:
             raise Aborted(f"view {function} at version {at:,}: {error.vm_status}", error.vm_status) from None
 
@@ -581,22 +581,22 @@ class Ledger:
             )
         return version
 
-    def _bound(self, function: str, types: Sequence[str], version: int) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
+    def _bound(self, function: str, types: Sequence[str], version: int) -> BoundFunction:
         wanted = FunctionId.parse(function)
         tags = tuple(map(parse_type_tag, types))
         try:
-            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
+            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags)
         except VmError as error:
             raise InputError(f"{function} at version {version:,}: {error.message}") from None
 
     def _view_call(
         self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
-    ) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
-        """Return a view function, its type arguments and its decoded arguments.
+    ) -> tuple[BoundFunction, list[Any]]:
+        """Return a view function and its decoded arguments.
 
         Arguments may have any form that a node accepts.
         """
-        bound, tags = self._bound(function, type_arguments, version)
+        bound = self._bound(function, type_arguments, version)
         if not bound.function.mark.is_view:
             raise InputError(f"{function} is not a view function")
         check_number(function, bound, arguments)
@@ -604,7 +604,7 @@ class Ledger:
             decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
             for place, (layout, value) in enumerate(zip(bound.parameters, arguments, strict=True))
         ]
-        return bound, tags, plain
+        return bound, plain
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -696,10 +696,10 @@ class Ledger:
             script = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
             call = encoded_payload(script, None, self._layouts(script))
         else:
-            bound, tags = self._bound(function, type_arguments, self.head)
+            bound = self._bound(function, type_arguments, self.head)
             check_number(function, bound, arguments)
             encoded = tuple(map(encode_bcs, bound.parameters, arguments))
-            call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
+            call = EncodedEntryFunction(FunctionId.parse(function), bound.type_arguments, encoded)
         self._fund_new(sender if fee_payer is None else fee_payer)
         gas = max_gas_amount, gas_unit_price
         transaction = self._prepared(call, sender, secondary_signers, fee_payer, gas=gas)
@@ -1064,12 +1064,12 @@ class Ledger:
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
-        bound, tags, plain = self._view_call(name, call.arguments, call.type_arguments, version)
+        bound, plain = self._view_call(name, call.arguments, call.type_arguments, version)
         snapshot = self.chain.snapshot(version)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=execution.MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
         try:
-            execution.run_view(snapshot, bound, plain, tags, meter=meter)
+            execution.run_view(snapshot, bound, plain, meter=meter)
         except VmError as error:
             success, status = False, error.vm_status
         return profile_of(meter, name, (success, status), version)
@@ -1096,7 +1096,7 @@ class Ledger:
         """Return the layouts of a call's parameters at the head, without signers; None if its arguments are BCS."""
         if isinstance(call, EntryFunction):
             function = FunctionId.parse(call.function).wire
-            bound, _ = self._bound(function, call.type_arguments, self.head)
+            bound = self._bound(function, call.type_arguments, self.head)
             if not bound.function.mark.is_entry:
                 raise InputError(f"{function} is not an entry function: transactions cannot call it")
             check_number(function, bound, call.arguments)
