@@ -288,15 +288,15 @@ class Session:
 
     def _read(self, at: str, kind: StructType) -> bytes | None:
         """Return a resource's bytes; reading a member of a group reads the whole group."""
-        key = self._slot(at, kind)
-        whole = data = self._peek(key)
-        size = 0
+        item: Any
+        item = key = self._slot(at, kind)
+        data, shared = self._peek(key), 0
         if kind.group is not None:
-            data = decode_group(whole).get(kind.tag)
-            size = 0 if key in self._loaded else len(whole or b"")
-        if (key, kind.tag) not in self._loaded:
-            self._loaded |= {key, (key, kind.tag)}
-            self.meter.charge_read(size + len(data or b""), key)
+            item, shared = (key, kind.tag), 0 if key in self._loaded else len(data or b"")
+            data = decode_group(data).get(kind.tag)
+        if item not in self._loaded:
+            self._loaded.update((key, item))
+            self.meter.charge_read(shared + len(data or b""), key)
         return data
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
