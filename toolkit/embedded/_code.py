@@ -185,8 +185,8 @@ class CodeSet:
             tuple(self._substituted(kind, arguments, checked=checked) for kind in kinds)
             for kinds in (function.parameters, function.returns)
         )
-        layouts = (tuple(self.layout(kind.text) for kind in kinds) for kinds in (parameters, returns))
-        return BoundFunction(definition, function, arguments, *layouts, parameters, returns)
+        taken, given = (tuple(self.layout(kind.text) for kind in kinds) for kinds in (parameters, returns))
+        return BoundFunction(definition, function, arguments, taken, given, parameters, returns)
 
     def kind(self, tag: TypeTag) -> MoveType:
         """Return a type argument as a Move type; values of a contract's struct are instances of its class."""
