@@ -6,8 +6,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded.http._dispatch import answer_request
-from toolkit.embedded.http._node import EmbeddedNode, Limits
+from toolkit.embedded.http._node import EmbeddedNode, Limits, answer_request
 from toolkit.embedded.http._operations import VIEW_BCS
 
 JSON = {"Content-Type": "application/json"}

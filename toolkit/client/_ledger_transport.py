@@ -23,8 +23,7 @@ class LedgerTransport:
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        from toolkit.embedded.http._dispatch import answer_request
-        from toolkit.embedded.http._node import EmbeddedNode
+        from toolkit.embedded.http._node import EmbeddedNode, answer_request
 
         self._answer_request = answer_request
         self._node = EmbeddedNode(ledger)

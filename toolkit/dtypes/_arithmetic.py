@@ -241,6 +241,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
     Examples
     --------
     >>> import pandas as pd
+    >>> from toolkit import exact_diff
     >>> balances = pd.DataFrame({"owner": ["a", "b", "a"], "octas": pd.array([5, 7, 3], dtype="uint64[pyarrow]")})
     >>> exact_diff(balances["octas"], by=balances["owner"]).tolist()
     [<NA>, <NA>, -2]

@@ -63,10 +63,11 @@ class StructType(NamedTuple):
 
 
 class BoundFunction(NamedTuple):
-    """A function with its type arguments: module, function, and layouts of parameters and returned values."""
+    """A function with its type arguments: module, function, and layouts and types of parameters and returned values."""
 
     definition: Any  # Definition; None for a script
     function: Function
+    type_arguments: tuple[TypeTag, ...]
     parameters: tuple[Layout, ...]
     returns: tuple[Layout, ...]
     parameter_kinds: tuple[MoveType, ...]
@@ -180,10 +181,12 @@ class CodeSet:
     ) -> BoundFunction:
         """Return a function with its type arguments, without checking them."""
         checked = definition is None or not is_framework(definition.contract)
-        parameters = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.parameters)
-        returns = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.returns)
-        layouts, return_layouts = ([self.layout(kind.text) for kind in kinds] for kinds in (parameters, returns))
-        return BoundFunction(definition, function, tuple(layouts), tuple(return_layouts), parameters, returns)
+        parameters, returns = (
+            tuple(self._substituted(kind, arguments, checked=checked) for kind in kinds)
+            for kinds in (function.parameters, function.returns)
+        )
+        taken, given = (tuple(self.layout(kind.text) for kind in kinds) for kinds in (parameters, returns))
+        return BoundFunction(definition, function, arguments, taken, given, parameters, returns)
 
     def kind(self, tag: TypeTag) -> MoveType:
         """Return a type argument as a Move type; values of a contract's struct are instances of its class."""

@@ -11,24 +11,44 @@ the same on every Python version.
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import inspect
 import json
 import re
 import typing
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from toolkit.embedded._addresses import check_signer, signer_of
-from toolkit.embedded._definitions import MAGIC, Definition, Function, FunctionMark, modelled_bytecode
-from toolkit.embedded._digest import code_digest
-from toolkit.embedded._linked import LinkedModule
+from toolkit.embedded._definitions import (
+    MAGIC,
+    PRIVATE,
+    Definition,
+    Function,
+    FunctionMark,
+    check_method,
+    function_of,
+    modelled_bytecode,
+    struct_abi,
+)
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
-from toolkit.embedded._signatures import check_method, function_of, struct_abi
+from toolkit.embedded._primitives import Address, Integer, check_signer, signer_of
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import Event, Struct, Table, TypeArgument, is_struct
+from toolkit.embedded.types import (
+    Event,
+    Struct,
+    Table,
+    TypeArgument,
+    is_framework,
+    is_signer,
+    is_struct,
+    move_type,
+    resolve_annotations,
+)
 from toolkit.errors import ContractError, InputError
 from toolkit.move import decode_module_abi, parse_address
 from toolkit.move._ids import check_identifier, wire_address
@@ -291,11 +311,16 @@ class Module(ContractCode):
         what = f"class {cls.__name__}(Module)"
         super().__init_subclass__()
         before: Definition | None = getattr(cls, "definition", None)
-        full_address = _address(what, address, before)
+        if address is not None:
+            full_address = parse_address(address)
+        elif before is not None:  # the next version of the class that it extends
+            full_address, name = before.address, name or before.name
+        else:
+            raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
+        module_name = name or _snake_case(cls.__name__)
         for method, member in vars(cls).items():
             if inspect.isfunction(member):
                 check_method(cls, method, member)
-        module_name = name or (before.name if before is not None and address is None else _snake_case(cls.__name__))
         structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
         functions = {
             method: function_of(cls, method, member, member.move_mark, where=f"{cls.__name__}.{method}")
@@ -305,14 +330,15 @@ class Module(ContractCode):
         choose_revision = next_revision.get()
         if revision is None and choose_revision is not None:
             revision = choose_revision(full_address, module_name)
-        if friends is None:
-            friends = before.friends if before else ()
-        if module_name in map(check_identifier, friends):
-            raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
-        used = before.uses if before else frozenset()
+        used: frozenset[tuple[str, str]] = frozenset()
+        if before is not None:
+            friends, used = before.friends if friends is None else friends, before.uses
+            revision = before.revision if revision is None else revision
+        friends, revision = friends or (), 1 if revision is None else revision
         if uses is not None:
             used = frozenset((one.definition.address, one.definition.name) for one in uses)
-        revision = revision if revision is not None else before.revision if before else 1
+        if module_name in map(check_identifier, friends):
+            raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
         abi_json = {
             "address": wire_address(full_address),
             "name": module_name,
@@ -558,13 +584,6 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _address(what: str, given: str | None, before: Definition | None) -> str:
-    """Return the canonical address of a contract class: the given address, or that of the class it extends."""
-    if given is None and before is None:
-        raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
-    return before.address if given is None else parse_address(given)  # type: ignore[union-attr]
-
-
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
     """Return the structs of a class by name and its error constants by reason; make the class own its structs."""
     structs: dict[str, type[Struct]] = {}
@@ -597,3 +616,125 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
                 f"E_SMALL = 1, with a sentence; got {text!r:.80}"
             )
         yield AbortCode(code, text, key if isinstance(key, str) else names.get(code, f"E{code}"))
+
+
+# -- modules as the code of other modules and of scripts calls them --------------------------------------------------
+
+
+class LinkedModule:
+    """A module as other code calls it; arguments and results are converted, and signers must be signers.
+
+    Parameters
+    ----------
+    module : Module
+        The instance whose methods run.
+    caller : Definition or None
+        The calling module; None for a script.
+    """
+
+    __slots__ = ("_caller", "_module")
+
+    def __init__(self, module: Any, caller: Definition | None) -> None:
+        self._module = module
+        self._caller = caller
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        contract: Any = type(self._module)  # classes are hashable
+        if not inspect.isfunction(getattr(contract, name, None)):
+            return value
+        definition: Definition = contract.definition
+        # Undecorated functions of the framework can be called, but not what all contracts inherit, such as borrow_mut.
+        own = [vars(cls) for cls in contract.__mro__ if "definition" in vars(cls)]
+        if not definition.is_system or not any(name in members for members in own):
+            self._check_visible(definition, name, getattr(value, "move_mark", PRIVATE))
+        takes, finish = _signature(contract, name)
+        # The framework computes with plain values; other contracts receive values of the declared types.
+        pass_on = _plain if definition.is_system else _unchanged
+
+        def called(*arguments: Any, **options: Any) -> Any:
+            given = [pass_on(takes.get(index, _unchanged)(one)) for index, one in enumerate(arguments)]
+            named = {name: pass_on(takes.get(name, _unchanged)(one)) for name, one in options.items()}
+            return finish(value(*given, **named))
+
+        return called
+
+    def _check_visible(self, definition: Definition, name: str, mark: FunctionMark) -> None:
+        """Raise ContractError unless the caller may call a function."""
+        caller = self._caller
+        friends = {(definition.address, friend) for friend in definition.friends}
+        is_friend = caller is not None and (caller.address, caller.name) in friends
+        if mark.visibility == "private" or (mark.visibility == "friend" and not is_friend):
+            who = "a script" if caller is None else caller.wire_id
+            raise ContractError(
+                f"{who} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
+                "mark it with @public, or with @friend and list the caller in friends=[...] in the class statement"
+            )
+
+
+@functools.cache
+def _signature(contract: Any, name: str) -> tuple[dict[int | str, Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Return what a call checks: arguments by place and by name, and the result."""
+    function = inspect.unwrap(getattr(contract, name))
+    hints = resolve_annotations(function, contract, f"{contract.__name__}.{name}")
+    is_system = contract.definition.is_system
+    takes: dict[int | str, Callable[[Any], Any]] = {}
+    for index, parameter in enumerate(list(inspect.signature(function).parameters)[1:]):
+        if is_signer(hints.get(parameter)):
+            takes[index] = takes[parameter] = functools.partial(check_signer, name=parameter)
+        elif not is_system:
+            takes[index] = takes[parameter] = _take(hints.get(parameter))
+    returned = hints.get("return")
+    return takes, signer_of if is_signer(returned) else _take(returned)
+
+
+def _take(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that checks a value of an annotation; helpers may have annotations that are not Move's."""
+    if TypeArgument not in (kind, getattr(kind, "__origin__", None)):
+        with suppress(InputError):
+            return move_type(kind).take or _unchanged
+    return _unchanged
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in the form that the framework uses."""
+    if isinstance(value, Integer):
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return str(value) if type(value) is not Address and isinstance(value, Address) else value
+
+
+# -- digests of the Python code of contracts: two classes with one digest run the same code --------------------------
+
+
+# Constants of a contract class that its publishing sets: the digest must not depend on when it is computed.
+_NOT_CODE = {"_location", "blocks"}
+
+
+@functools.cache
+def code_digest(contract: type) -> bytes:
+    """Return a digest of the methods and constants of a contract class and of the contracts that it extends.
+
+    Comments and layout do not count, nor does what methods use from outside of the class. Without a source, as with
+    ``python -``, the bytecode counts, which differs between Python versions. The framework is not covered, because like
+    the meter it belongs to the release.
+    """
+    owners = [one for one in contract.__mro__ if "definition" in vars(one) and not is_framework(one)]
+    code = [(name, _code(value)) for owner in owners for name, value in sorted(vars(owner).items())]
+    return hashlib.sha256(repr([part for part in code if part[0] not in _NOT_CODE]).encode()).digest()
+
+
+def _code(member: Any) -> str | None:
+    """Return the code of a method or the value of a constant; None for other members, which are in the ABI."""
+    function = inspect.unwrap(getattr(member, "__func__", None) or getattr(member, "fget", None) or member)
+    if not inspect.isfunction(function):
+        return repr(member) if isinstance(member, bool | int | float | str | bytes) else None
+    try:
+        return ast.unparse(ast.parse(dedent(inspect.getsource(function))))
+    except (OSError, SyntaxError):
+        return function.__code__.co_code.hex() + repr(function.__code__.co_consts)

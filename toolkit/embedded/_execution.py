@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import raised_at
 from toolkit._present.text import plural
-from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._definitions import Function, FunctionMark
 from toolkit.embedded._meter import FREE, Charges, Meter, call_in_row, free_meter
+from toolkit.embedded._primitives import signer_of
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, Transaction, encode_stored
@@ -21,7 +21,7 @@ from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
 from toolkit.errors import ContractError, InputError, SchemaError
-from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
+from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
 from toolkit.wire._bcs_forms import whole
@@ -249,8 +249,8 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         run = partial(_call, session, bound)
     plain = decoded_arguments(bound, encoded, signers=len(signers))
     _check_objects(session, bound, plain)
-    leading = [*executable.type_arguments, *map(signer_of, signers[: bound.function.signers])]
-    run([*leading, *_lifted(session, bound, plain)])
+    given = map(signer_of, signers[: bound.function.signers])
+    run([*bound.type_arguments, *given, *_lifted(session, bound, plain)])
 
 
 def _run_straight(session: Session, executable: EncodedScript, signers: Sequence[str]) -> None:
@@ -352,7 +352,6 @@ def run_view(
     snapshot: LedgerSnapshot,
     function: BoundFunction,
     arguments: Sequence[Any],
-    type_arguments: Sequence[TypeTag] = (),
     *,
     meter: Meter | None = None,
 ) -> tuple[list[Any], int]:
@@ -366,8 +365,6 @@ def run_view(
         The function with its type arguments.
     arguments : sequence
         Decoded arguments.
-    type_arguments : sequence of TypeTag, optional
-        Type arguments as the function receives them.
     meter : Meter, optional
         Meter to charge; by default, a new one that allows `MAX_VIEW_GAS`.
 
@@ -386,7 +383,7 @@ def run_view(
     meter = meter or Meter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS)
     session = Session(snapshot, meter, seed=b"view")
     _check_objects(session, function, arguments)
-    values = _call(session, function, [*type_arguments, *_lifted(session, function, arguments)])
+    values = _call(session, function, [*function.type_arguments, *_lifted(session, function, arguments)])
     return values, meter.charges().total_charge_gas_units
 
 

@@ -15,15 +15,14 @@ from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
 from toolkit.embedded import _history as history
-from toolkit.embedded._addresses import signer_of
-from toolkit.embedded._chain import Chain, Milestone
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
 from toolkit.embedded._contract import Module, StandInScript, find_script
 from toolkit.embedded._meter import Schedule, released_schedule
+from toolkit.embedded._primitives import signer_of
 from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._session import Session, store_value
-from toolkit.embedded._settings import MAX_CHAIN_ID, Settings
 from toolkit.embedded._state import StateKey
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
@@ -33,9 +32,10 @@ from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Fe
 from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
+from toolkit.move._json_text import U64_MAX
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import Batch, EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript, encoded_payload, payload_parts
 from toolkit.wire._requests import SimulatedPayload, called_by
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._definitions import Definition
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output
-    from toolkit.move import Layout, TypeTag
+    from toolkit.move import Layout
     from toolkit.wire._bcs_requests import EncodedPayload
 
 
@@ -270,18 +270,6 @@ def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) 
         types = ", ".join(kind.text for kind in bound.parameter_kinds)
         expected = plural(len(bound.parameters), "argument") + (f" ({types})" if types else "")
         raise InputError(f"{function}: expected {expected}, got {len(arguments)}")
-
-
-def _straight_layouts(code: CodeSet, bytecode: bytes) -> tuple[Layout, ...]:
-    """Return the layouts of a script that nobody declared, which must only make calls in a row."""
-    from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
-
-    try:
-        read_straight(code, bytecode)
-    except VmError as error:
-        reason = error.view_message
-        raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
-    return tuple(script_layouts(code, bytecode) or ())
 
 
 @contextmanager
@@ -566,9 +554,9 @@ class Ledger:
         [4]
         """
         at = self._readable(version)
-        bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
+        bound, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            return execution.run_view(self.chain.snapshot(at), bound, plain, tags)
+            return execution.run_view(self.chain.snapshot(at), bound, plain)
         except VmError as error:
             raise Aborted(f"view {function} at version {at:,}: {error.vm_status}", error.vm_status) from None
 
@@ -593,22 +581,22 @@ class Ledger:
             )
         return version
 
-    def _bound(self, function: str, types: Sequence[str], version: int) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
+    def _bound(self, function: str, types: Sequence[str], version: int) -> BoundFunction:
         wanted = FunctionId.parse(function)
         tags = tuple(map(parse_type_tag, types))
         try:
-            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
+            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags)
         except VmError as error:
             raise InputError(f"{function} at version {version:,}: {error.message}") from None
 
     def _view_call(
         self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
-    ) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
-        """Return a view function, its type arguments and its decoded arguments.
+    ) -> tuple[BoundFunction, list[Any]]:
+        """Return a view function and its decoded arguments.
 
         Arguments may have any form that a node accepts.
         """
-        bound, tags = self._bound(function, type_arguments, version)
+        bound = self._bound(function, type_arguments, version)
         if not bound.function.mark.is_view:
             raise InputError(f"{function} is not a view function")
         check_number(function, bound, arguments)
@@ -616,7 +604,7 @@ class Ledger:
             decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
             for place, (layout, value) in enumerate(zip(bound.parameters, arguments, strict=True))
         ]
-        return bound, tags, plain
+        return bound, plain
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -708,10 +696,10 @@ class Ledger:
             script = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
             call = encoded_payload(script, None, self._layouts(script))
         else:
-            bound, tags = self._bound(function, type_arguments, self.head)
+            bound = self._bound(function, type_arguments, self.head)
             check_number(function, bound, arguments)
             encoded = tuple(map(encode_bcs, bound.parameters, arguments))
-            call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
+            call = EncodedEntryFunction(FunctionId.parse(function), bound.type_arguments, encoded)
         self._fund_new(sender if fee_payer is None else fee_payer)
         gas = max_gas_amount, gas_unit_price
         transaction = self._prepared(call, sender, secondary_signers, fee_payer, gas=gas)
@@ -999,9 +987,9 @@ class Ledger:
         """
         address, (max_gas_amount, gas_unit_price) = parse_address(sender), gas
         account = execution.find_account(self.chain.snapshot(self.head), address)
-        sequence_number = 0 if account is None else account["sequence_number"]
-        orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
-        expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
+        sequence_number, expires_after_s = 0 if account is None else account["sequence_number"], _EXPIRES_AFTER_S
+        if payload_parts(payload).nonce is not None:  # the largest number represents that there is none
+            sequence_number, expires_after_s = U64_MAX, _ORDERLESS_EXPIRES_AFTER_S
         raw = wire.RawTransaction(
             sender=address,
             sequence_number=sequence_number,
@@ -1076,12 +1064,12 @@ class Ledger:
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
-        bound, tags, plain = self._view_call(name, call.arguments, call.type_arguments, version)
+        bound, plain = self._view_call(name, call.arguments, call.type_arguments, version)
         snapshot = self.chain.snapshot(version)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=execution.MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
         try:
-            execution.run_view(snapshot, bound, plain, tags, meter=meter)
+            execution.run_view(snapshot, bound, plain, meter=meter)
         except VmError as error:
             success, status = False, error.vm_status
         return profile_of(meter, name, (success, status), version)
@@ -1090,41 +1078,44 @@ class Ledger:
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
         """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
-        payload = self._encoded(request)
+        inner = called_by(request.payload)
+        payload: EncodedPayload
+        if isinstance(inner, Batch):
+            from toolkit.embedded._straight import compose_batch  # late: it imports the machine
+
+            payload = compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
+        else:
+            layouts = None if inner is None else self._layouts(inner)
+            payload = encoded_payload(request.payload, request.replay_protection_nonce, layouts)
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         gas = request.max_gas_amount, request.gas_unit_price
         return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
 
-    def _encoded(self, request: SimulationRequest) -> EncodedPayload:
-        """Return the payload of a request, with the arguments encoded by the code at the head."""
-        inner = called_by(request.payload)
-        if isinstance(inner, Batch):
-            from toolkit.embedded._straight import compose_batch  # late: it imports the machine
-
-            return compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
-        return encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
-
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...] | None:
         """Return the layouts of a call's parameters at the head, without signers; None if its arguments are BCS."""
         if isinstance(call, EntryFunction):
             function = FunctionId.parse(call.function).wire
-            bound, _ = self._bound(function, call.type_arguments, self.head)
+            bound = self._bound(function, call.type_arguments, self.head)
             if not bound.function.mark.is_entry:
                 raise InputError(f"{function} is not an entry function: transactions cannot call it")
             check_number(function, bound, call.arguments)
             return bound.parameters
         code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
         declared = find_script(bytecode)
-        if declared is None:
-            layouts = _straight_layouts(code, bytecode)
-            return None if call.serialized else layouts
-        if call.serialized:
-            return None
         try:
+            if declared is None:
+                from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
+
+                read_straight(code, bytecode)
+                return None if call.serialized else tuple(script_layouts(code, bytecode) or ())
+            if call.serialized:
+                return None
             bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
         except VmError as error:
-            raise InputError(f"script {declared.name}: {error.view_message}") from None
+            where = "unknown bytecode" if declared is None else f"script {declared.name}"
+            hint = "; declare the script with toolkit.embedded.script" if declared is None else ""
+            raise InputError(f"{where}: {error.view_message}{hint}") from None
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
 

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeGuard
 import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
-from toolkit.embedded._chain import Chain, Milestone, MilestoneKind
+from toolkit.embedded._chain import Chain, Milestone, MilestoneKind, Nonnegative, Settings
 from toolkit.embedded._code import CodeSet
-from toolkit.embedded._contract import Module
-from toolkit.embedded._digest import code_digest
+from toolkit.embedded._contract import Module, code_digest
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
 from toolkit.embedded._session import EmittedEvent, TableTypes
-from toolkit.embedded._settings import Nonnegative, Settings
 from toolkit.embedded._state import StateKey, StateValue
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
 from toolkit.embedded.framework import FRAMEWORK

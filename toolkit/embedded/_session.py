@@ -97,24 +97,28 @@ class Lent(Generic[_V]):
         Stores the value.
     """
 
-    __slots__ = ("_borrowed", "_store", "_value", "_what")
+    __slots__ = ("_parts",)
 
-    def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[], None]) -> None:
-        self._borrowed = borrowed
-        self._what = what
-        self._value = value
-        self._store = store
+    def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[_V], None]) -> None:
+        self._parts = borrowed, what, value, store
 
     def __enter__(self) -> _V:
-        self._borrowed.add(self._what)
-        return self._value
+        borrowed, what, value, _ = self._parts
+        borrowed.add(what)
+        return value
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._borrowed.discard(self._what)
+        borrowed, what, value, store = self._parts
+        borrowed.discard(what)
         if kind is None:
-            self._store()
-        if isinstance(self._value, Struct):
-            freeze(self._value)
+            store(value)
+        if isinstance(value, Struct):
+            freeze(value)
+
+
+def _is_write(value: Any, before: bytes, after: bytes) -> bool:
+    """Return True if a value has changed, or if a field was assigned, which is a write even of an equal value."""
+    return before != after or (isinstance(value, Struct) and value.move_access is Access.CHANGED)
 
 
 class Session:
@@ -221,21 +225,18 @@ class Session:
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Return a read-only copy of a resource."""
-        kind = self._resource("imm_borrow_global", resource, arguments, at)
-        return self._loaded_resource(resource, kind, self._fetch(at, kind), Access.READ_ONLY)
+        return self._fetch("imm_borrow_global", resource, at, arguments, Access.READ_ONLY)[2]
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> Lent[_R]:
         """Return a context manager that yields a resource and stores its changes."""
-        kind = self._resource("mut_borrow_global", resource, arguments, at)
-        data = self._fetch(at, kind)
-        value = self._loaded_resource(resource, kind, data, Access.BORROWED)
+        kind, data, value = self._fetch("mut_borrow_global", resource, at, arguments, Access.BORROWED)
 
-        def store() -> None:
+        def store(value: _R) -> None:
             changed = self._encode(kind.layout, kind.kind, value)
-            if changed != data or value.move_access is Access.CHANGED:
+            if _is_write(value, data, changed):
                 self._store(at, kind, changed)
 
-        return Lent(self._borrowed, (str(parse_address(at)), kind.tag), value, store)
+        return Lent(self._borrowed, (parse_address(at), kind.tag), value, store)
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
@@ -246,38 +247,31 @@ class Session:
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Delete a resource and return it."""
-        kind = self._resource("move_from", resource, arguments, at)
-        value = self._loaded_resource(resource, kind, self._fetch(at, kind), Access.OWN)
+        kind, _, value = self._fetch("move_from", resource, at, arguments, Access.OWN)
         self._store(at, kind, None)
         return value
 
-    def _resource(
-        self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
-    ) -> StructType:
-        """Charge for an instruction and return the struct type of its resource, which must have the ability key.
-
-        The resource under `at` must not be borrowed already.
-        """
+    def _resource(self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
+        """Charge for an instruction and return the struct type of its resource, which must have the ability key."""
         self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
         if "key" not in resource.move_declared().move_abilities:
             raise ContractError(f"{kind.kind.text} must have the ability key to be stored under an address")
-        if at is not None and self._borrowed and not is_framework(resource):
-            self._check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
         return kind
 
-    def _fetch(self, at: str, kind: StructType) -> bytes:
-        """Return the bytes of a resource, which must exist."""
+    def _fetch(
+        self, instruction: str, resource: type[_R], at: str, arguments: tuple[TypeTag, ...], access: Access
+    ) -> tuple[StructType, bytes, _R]:
+        """Return the type, the bytes and the value of a resource, which must exist and must not be borrowed."""
+        kind, framework = self._resource(instruction, resource, arguments), is_framework(resource)
+        if self._borrowed and not framework:
+            self._check_not_borrowed((parse_address(at), kind.tag), kind.kind.text)
         data = self._read(at, kind)
         if data is None:
             # The text of the VM does not name the resource's type.
             raise VmError("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
-        return data
-
-    def _loaded_resource(self, resource: type[_R], kind: StructType, data: bytes, access: Access) -> _R:
-        plain = self.code.decoded(kind.kind.text, data) if is_framework(resource) else decode_bcs(kind.layout, data)
-        value: _R = self._load(kind.kind, plain, access)
-        return value
+        plain = self.code.decoded(kind.kind.text, data) if framework else decode_bcs(kind.layout, data)
+        return kind, data, self._load(kind.kind, plain, access)
 
     def _load(self, kind: MoveType, plain: Any, access: Access) -> Any:
         """Convert a decoded value to the value that contract code uses."""
@@ -287,39 +281,31 @@ class Session:
         finally:
             self.access = before
 
+    def _slot(self, at: str, kind: StructType) -> StateKey:
+        """Return the key under which a resource is stored: its own, or that of its group."""
+        address = str(parse_address(at))  # text as keys have it, not an `Address`
+        return resource_key(address, kind.tag) if kind.group is None else StateKey("group", address, kind.group)
+
     def _read(self, at: str, kind: StructType) -> bytes | None:
         """Return a resource's bytes; reading a member of a group reads the whole group."""
-        address = str(parse_address(at))  # text as keys have it, not an `Address`
-        if kind.group is None:
-            key = resource_key(address, kind.tag)
-            data = self._peek(key)
-            if key not in self._loaded:
-                self._loaded.add(key)
-                self.meter.charge_read(len(data or b""), key)
-            return data
-        key = StateKey("group", address, kind.group)
-        whole = self._peek(key)
-        data = decode_group(whole).get(kind.tag)
-        if (key, kind.tag) not in self._loaded:
-            self._loaded.add((key, kind.tag))
-            first = key not in self._loaded
-            self._loaded.add(key)
-            self.meter.charge_read(len(data or b"") + (len(whole or b"") if first else 0), key)
+        item: Any
+        item = key = self._slot(at, kind)
+        data, shared = self._peek(key), 0
+        if kind.group is not None:
+            item, shared = (key, kind.tag), 0 if key in self._loaded else len(data or b"")
+            data = decode_group(data).get(kind.tag)
+        if item not in self._loaded:
+            self._loaded.update((key, item))
+            self.meter.charge_read(shared + len(data or b""), key)
         return data
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
         """Write a resource; writing a member of a group writes the whole group."""
-        address = str(parse_address(at))  # text as keys have it, not an `Address`
-        if kind.group is None:
-            self.write(resource_key(address, kind.tag), data)
-            return
-        key = StateKey("group", address, kind.group)
-        members = decode_group(self._peek(key))
-        if data is None:
-            members.pop(kind.tag, None)
-        else:
-            members[kind.tag] = data
-        self.write(key, encode_group(members))
+        key = self._slot(at, kind)
+        if kind.group is not None:
+            members = decode_group(self._peek(key)) | {kind.tag: data}
+            data = encode_group({tag: one for tag, one in members.items() if one is not None})
+        self.write(key, data)
 
     def _encode(self, layout: Any, kind: MoveType, value: Any) -> bytes:
         try:
@@ -360,23 +346,22 @@ class Session:
         if not isinstance(value, Struct | list):
             raise ContractError(f"an item of type {kind.text} cannot be changed in place: use upsert")
 
-        def store() -> None:
-            is_assigned = isinstance(value, Struct) and value.move_access is Access.CHANGED
-            if is_assigned or self._encode(layout, kind, value) != data:
+        def store(value: Any) -> None:
+            if _is_write(value, data, self._encode(layout, kind, value)):
                 self.write_item(key, key_kind, kind, value)
 
         return Lent(self._borrowed, key, value, store)
+
+    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
+        """Store a table item."""
+        self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
+        self.write(key, self._encode(self.code.layout(kind.text), kind, value))
 
     def _item_bytes(self, key: StateKey) -> bytes:
         data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return data
-
-    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
-        """Store a table item."""
-        self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
-        self.write(key, self._encode(self.code.layout(kind.text), kind, value))
 
     # -- borrowing -----------------------------------------------------------------------------------------
 

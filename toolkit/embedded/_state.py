@@ -85,71 +85,47 @@ class StateValue(NamedTuple):
     byte_deposit: int
 
 
-class _History:
-    """The writes to one key, oldest first; None is a deletion.
-
-    A server thread may read while another thread commits. A write becomes visible when its version is appended, and
-    pruning replaces both lists in one step.
-    """
-
-    __slots__ = ("entries",)
-
-    def __init__(self) -> None:
-        self.entries: tuple[list[int], list[StateValue | None]] = ([], [])
-
-    def append(self, version: int, value: StateValue | None) -> None:
-        """Record one write."""
-        versions, values = self.entries
-        values.append(value)
-        versions.append(version)
-
-    def at(self, version: int) -> tuple[int, StateValue | None]:
-        """Return the version of the last write at or before `version` and its value, or -1 and None."""
-        versions, values = self.entries
-        index = bisect_right(versions, version) - 1
-        return (-1, None) if index < 0 else (versions[index], values[index])
-
-    def prune(self, oldest: int) -> bool:
-        """Drop writes that only versions below `oldest` can read; return True if no value remains."""
-        versions, values = self.entries
-        first = bisect_right(versions, oldest) - 1
-        if first > 0:
-            versions, values = self.entries = (versions[first:], values[first:])
-        return versions[-1] <= oldest and values[-1] is None
+_NEVER: tuple[list[int], list[StateValue | None]] = ([], [])
 
 
 class VersionedState:
-    """The values of all keys at all versions that are not pruned."""
+    """The values of all keys at all versions that are not pruned.
+
+    A server thread may read while another thread commits. A write becomes visible when its version is appended, and
+    pruning replaces both lists of a key in one step.
+    """
 
     def __init__(self) -> None:
-        self._keys: dict[StateKey, _History] = {}
+        # Versions and values of the writes to each key, oldest first; None is a deletion.
+        self._writes: dict[StateKey, tuple[list[int], list[StateValue | None]]] = {}
         self._owned: dict[str, dict[StateKey, None]] = {}
         self._superseded: deque[tuple[int, StateKey]] = deque()
 
     def __len__(self) -> int:
         """Return the number of stored values for all keys and versions."""
-        return sum(len(history.entries[0]) for history in self._keys.values())
+        return sum(len(versions) for versions, _ in self._writes.values())
 
     def write(self, version: int, writes: Mapping[StateKey, StateValue | None]) -> None:
         """Store the writes of one ledger version (None deletes a value); each call must have a higher version."""
         for key, value in writes.items():
-            history = self._keys.get(key)
-            if history is None:
-                history = self._keys[key] = _History()
-                self._owned.setdefault(key.owner, {})[key] = None
-            else:
+            if key in self._writes:
                 self._superseded.append((version, key))
-            history.append(version, value)
+            else:
+                self._writes[key] = [], []
+                self._owned.setdefault(key.owner, {})[key] = None
+            versions, values = self._writes[key]
+            values.append(value)
+            versions.append(version)
 
     def read(self, key: StateKey, version: int) -> StateValue | None:
         """Return the value of `key` at `version`, or None."""
-        history = self._keys.get(key)
-        return None if history is None else history.at(version)[1]
+        return self.read_stamped(key, version)[1]
 
     def read_stamped(self, key: StateKey, version: int) -> tuple[int, StateValue | None]:
         """Return the version of the last write to `key` at or before `version` and its value, or -1 and None."""
-        history = self._keys.get(key)
-        return (-1, None) if history is None else history.at(version)
+        versions, values = self._writes.get(key, _NEVER)
+        index = bisect_right(versions, version) - 1
+        return (-1, None) if index < 0 else (versions[index], values[index])
 
     def keys_of(self, owner: str, version: int) -> Iterator[StateKey]:
         """Yield the keys under an address or table handle that have a value at `version`, sorted by kind and name."""
@@ -164,8 +140,8 @@ class VersionedState:
 
     def written_before(self, oldest: int) -> Iterator[tuple[int, StateKey, StateValue | None]]:
         """Yield (version, key, value) for each stored write before the version `oldest`, key by key."""
-        for key, history in self._keys.items():
-            for version, value in zip(*history.entries, strict=True):
+        for key, writes in self._writes.items():
+            for version, value in zip(*writes, strict=True):
                 if version >= oldest:
                     break
                 yield version, key, value
@@ -174,8 +150,12 @@ class VersionedState:
         """Drop values that only versions below `oldest` can read."""
         while self._superseded and self._superseded[0][0] <= oldest:
             _, key = self._superseded.popleft()
-            history = self._keys.get(key)
-            if history is not None and history.prune(oldest):
-                del self._keys[key], self._owned[key.owner][key]
+            if key not in self._writes:
+                continue
+            versions, values = self._writes[key]
+            first = max(0, bisect_right(versions, oldest) - 1)
+            self._writes[key] = versions[first:], values[first:]
+            if versions[-1] <= oldest and values[-1] is None:
+                del self._writes[key], self._owned[key.owner][key]
                 if not self._owned[key.owner]:
                     del self._owned[key.owner]

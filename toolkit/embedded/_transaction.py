@@ -20,7 +20,7 @@ from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 from toolkit.wire._bcs_forms import encoded
-from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedModuleBundle, EncodedMultisig, EncodedPayloadV2
+from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, payload_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,18 +57,13 @@ class Transaction:
     ----------
     signed : SignedTransaction
         The transaction as it is encoded in BCS.
-
-    Raises
-    ------
-    InputError
-        If the payload is a module bundle, which nodes no longer run.
     """
 
     __slots__ = ("executable", "fee_payer", "hash", "multisig_address", "nonce", "raw", "signed", "signers", "size")
 
     def __init__(self, signed: SignedTransaction) -> None:
         data = signed.to_bcs()
-        signature, payload = signed.signature, signed.raw.payload
+        signature = signed.signature
         self.signed = signed
         self.raw = signed.raw
         self.size = len(data)
@@ -80,19 +75,8 @@ class Transaction:
             self.signers += tuple(map(parse_address, signature.secondary_signer_addresses))
         if isinstance(signature, FeePayerSignature):
             self.fee_payer = parse_address(signature.fee_payer_address)
-        self.multisig_address: str | None = None
-        self.nonce: int | None = None
-        # None for a payload that a multisig account has stored on chain.
-        self.executable: Executable | None
-        match payload:
-            case EncodedPayloadV2(executable, address, nonce):
-                self.executable, self.multisig_address, self.nonce = executable, address, nonce
-            case EncodedMultisig(address, inner):
-                self.executable, self.multisig_address = inner, address
-            case EncodedModuleBundle():
-                raise InputError("Module bundle payload has been removed")
-            case _:
-                self.executable = payload
+        # `executable` is None for a payload that a multisig account has stored on chain.
+        self.executable, self.multisig_address, self.nonce = payload_parts(signed.raw.payload)
 
     def authenticators(self) -> list[tuple[str, AccountSignature | TransactionSignature]]:
         """Return (address, signature) for the sender, the secondary signers and the fee payer, in this order."""

@@ -22,8 +22,7 @@ from enum import Enum as _PythonEnum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
 from toolkit._present.messages import did_you_mean
-from toolkit.embedded._addresses import Address, check_signer
-from toolkit.embedded._integers import INTEGERS, Integer, mismatch
+from toolkit.embedded._primitives import INTEGERS, Address, Integer, check_signer, mismatch
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address

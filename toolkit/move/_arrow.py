@@ -11,7 +11,7 @@ import pyarrow as pa
 from toolkit import dtypes
 from toolkit.dtypes._arrow import wide_type
 from toolkit.errors import SchemaError
-from toolkit.move._codecs import VARIANT, Mismatch, json_encoder
+from toolkit.move._codecs import VARIANT, Mismatch, codec_of
 from toolkit.move._containers import EnumOf, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 
@@ -160,7 +160,7 @@ def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> p
 
 def _check(layout: Layout, values: Sequence[Any]) -> None:
     """Raise SchemaError for values that do not fit, because Arrow would convert floats and bools to integers."""
-    encode, found = json_encoder(layout), dict[int, str]()
+    encode, found = codec_of(layout).encode, dict[int, str]()
     for row, value in enumerate(values):
         try:
             if value is not None and len(found) < _MAX_ROWS:

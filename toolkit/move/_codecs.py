@@ -1,6 +1,6 @@
 """What all kinds of layouts share: their interface, cached codecs, and the exception for a value that does not fit.
 
-The codecs of a layout are compiled to closures once and cached, because a sweep decodes thousands of values of the same
+The codec of a layout is compiled to closures once and cached, because a sweep decodes thousands of values of the same
 layout.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
@@ -21,12 +21,27 @@ from toolkit.move._bcs import uleb128_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Codec: TypeAlias = Callable[[Any], Any]  # a function from JSON to a Python value, or back; it raises `Mismatch`
-# From the data and a position to the value and the position after it; raises `Mismatch`.
-BcsDecoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
-BcsEncoder: TypeAlias = Callable[[Any, bytearray], None]  # appends a value to the data; raises `Mismatch`
+Convert: TypeAlias = Callable[[Any], Any]
 
-# Layouts whose compiled codec is cached, per direction and encoding: more than the types that a ledger's events have.
+
+class Codec(NamedTuple):
+    """The functions that convert the values of one layout. They raise `Mismatch` for a value that does not fit."""
+
+    decode: Convert
+    """From JSON, as returned by nodes, to a Python value."""
+    encode: Convert
+    """From a Python value to JSON as returned by nodes."""
+    read: Callable[[bytes, int], tuple[Any, int]]
+    """From BCS data and a position to the value and the position after it."""
+    write: Callable[[Any, bytearray], None]
+    """Appends a value to BCS data."""
+    argument: Convert
+    """From a caller's argument, in any of several forms, to JSON that a node accepts for the same value."""
+    accept: Convert
+    """From an argument's JSON to a Python value, if a node accepts it."""
+
+
+# Layouts whose compiled codec is cached: more than the types that a ledger's events have.
 _CACHE_SIZE = 8192
 VARIANT = "__variant__"  # key of the variant's name in the value of an enum
 MAX_NAMES = 5  # enough to recognise an object
@@ -34,10 +49,6 @@ MAX_NAMES = 5  # enough to recognise an object
 
 class BaseLayout(msgspec.Struct, frozen=True, cache_hash=True):
     """Base class of layouts, which are kinds of Move types with their codecs.
-
-    A kind without parts implements its codecs as methods: `from_json`, `to_json`, `read`, `write`, `argument` and
-    `from_argument`. A kind with parts combines the codecs of its parts: `json_decoder`, `json_encoder`, `bcs_decoder`,
-    `bcs_encoder` and `argument_decoder`.
 
     Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
     order. An Option is None or its element. An Option of an Option is None or ``{"vec": [element]}``, whose element may
@@ -67,49 +78,12 @@ class BaseLayout(msgspec.Struct, frozen=True, cache_hash=True):
         for part in self.parts():
             yield from part.unknown()
 
-    def json_decoder(self) -> Codec:
-        """Return the function that converts JSON, as returned by nodes, to a Python value."""
-        return self.from_json
-
-    def json_encoder(self) -> Codec:
-        """Return the function that converts a Python value to JSON as returned by nodes."""
-        return self.to_json
-
-    def bcs_decoder(self) -> BcsDecoder:
-        """Return the function that reads a value from BCS."""
-        return self.read
-
-    def bcs_encoder(self) -> BcsEncoder:
-        """Return the function that writes a value as BCS."""
-        return self.write
-
-    def argument(self, value: Any) -> Any:
-        """Convert a caller's argument, in any of several forms, to JSON that a node accepts for the same value."""
-        return self.from_json(value)
-
-    def argument_decoder(self) -> Codec:
-        """Return the function that converts an argument's JSON to a Python value, if a node accepts it."""
-        return self.from_argument
-
-    def from_json(self, value: Any) -> Any:
-        """Convert JSON, as returned by nodes, to a Python value."""
+    def codec(self) -> Codec:
+        """Return the functions that convert values; use `codec_of`, which compiles them once per layout."""
         raise NotImplementedError
 
-    def to_json(self, value: Any) -> Any:
-        """Convert a Python value to JSON; by default, both have the same form."""
-        return self.from_json(value)
 
-    def read(self, data: bytes, position: int) -> tuple[Any, int]:
-        """Read a value from BCS; return the value and the position after it."""
-        raise NotImplementedError
-
-    def write(self, value: Any, out: bytearray) -> None:
-        """Append a value as BCS."""
-        raise NotImplementedError
-
-    def from_argument(self, value: Any) -> Any:
-        """Convert the JSON of an argument to a Python value; by default, nodes accept the form that they print."""
-        return self.from_json(value)
+codec_of: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("codec"))
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -132,14 +106,6 @@ def is_closed(layout: BaseLayout) -> bool:
     (True, False)
     """
     return layout.closed()
-
-
-# Compiled once per layout.
-json_decoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_decoder"))
-json_encoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_encoder"))
-bcs_decoder: Callable[[BaseLayout], BcsDecoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_decoder"))
-bcs_encoder: Callable[[BaseLayout], BcsEncoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_encoder"))
-argument_decoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("argument_decoder"))
 
 
 class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolkit._present.messages import describe, shorten
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
-from toolkit.move._codecs import BaseLayout, BcsDecoder, BcsEncoder, Codec, Mismatch
+from toolkit.move._codecs import BaseLayout, Codec, Convert, Mismatch, codec_of
 from toolkit.move._ids import format_hex
-from toolkit.move._scalars import BYTES, Scalar, UInt
+from toolkit.move._scalars import BYTES, Plain, Scalar, UInt
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
@@ -49,56 +49,45 @@ class VectorOf(BaseLayout, frozen=True):
     def parts(self) -> Iterable[BaseLayout]:
         return (self.element,)
 
-    def json_decoder(self) -> Codec:
-        return _json_array(codecs.json_decoder(self.element))
+    def codec(self) -> Codec:
+        element = codec_of(self.element)
+        read_element, write_element, arguments = element.read, element.write, _array(element.argument)
 
-    def json_encoder(self) -> Codec:
-        return _json_array(codecs.json_encoder(self.element))
-
-    def bcs_decoder(self) -> BcsDecoder:
-        element = codecs.bcs_decoder(self.element)
-
-        def decode(data: bytes, position: int) -> tuple[list[Any], int]:
+        def read(data: bytes, position: int) -> tuple[list[Any], int]:
             length, position = codecs.read_length(data, position)
             out: list[Any] = []
             append = out.append
             try:
                 for _ in range(length):
-                    value, position = element(data, position)
+                    value, position = read_element(data, position)
                     append(value)
             except Mismatch as mismatch:
                 raise mismatch.at(len(out)) from None
             return out, position
 
-        return decode
-
-    def bcs_encoder(self) -> BcsEncoder:
-        element = codecs.bcs_encoder(self.element)
-
-        def encode(value: Any, out: bytearray) -> None:
+        def write(value: Any, out: bytearray) -> None:
             if not isinstance(value, (list, tuple)):
                 raise Mismatch(f"expected an array, got {describe(value)}")
             out += uleb128(len(value))
             index = 0
             try:
                 for index, item in enumerate(value):  # noqa: B007  # the handler below reads it
-                    element(item, out)
+                    write_element(item, out)
             except Mismatch as mismatch:
                 raise mismatch.at(index) from None
 
-        return encode
+        def argument(value: Any) -> list[Any]:
+            if not isinstance(value, (list, tuple)):
+                raise Mismatch(f"expected {self.move_type}, got {describe(value)}; pass a list")
+            out: list[Any] = arguments(value)
+            return out
 
-    def argument(self, value: Any) -> list[Any]:
-        if not isinstance(value, (list, tuple)):
-            raise Mismatch(f"expected {self.move_type}, got {describe(value)}; pass a list")
-        out: list[Any] = _json_array(self.element.argument)(value)
-        return out
-
-    def argument_decoder(self) -> Codec:
-        return _json_array(codecs.argument_decoder(self.element))
+        return Codec(_array(element.decode), _array(element.encode), read, write, argument, _array(element.accept))
 
 
-def _json_array(element: Codec) -> Codec:
+def _array(element: Convert) -> Convert:
+    """Return a function that converts each element of an array in JSON."""
+
     def convert(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
             raise Mismatch(f"expected an array, got {describe(value)}")
@@ -151,15 +140,15 @@ class OptionOf(BaseLayout, frozen=True):
             return value["vec"][0]
         raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {codecs.preview(value)}')
 
-    def json_decoder(self) -> Codec:
-        element, nested = codecs.json_decoder(self.element), isinstance(self.element, OptionOf)
+    def codec(self) -> Codec:  # noqa: C901 - one function per form of a value
+        element, nested, some = codec_of(self.element), isinstance(self.element, OptionOf), self.some
 
         def decode(value: Any) -> Any:
             items = option_items(value, self.element)
             if not items:
                 return None
             try:
-                inner = element(items[0])
+                inner = element.decode(items[0])
             except Mismatch as mismatch:
                 raise mismatch.at("vec[0]") from None
             if nested:
@@ -169,64 +158,46 @@ class OptionOf(BaseLayout, frozen=True):
                 raise Mismatch(f"expected {self.element.words}, got null").at("vec[0]")
             return inner
 
-        return decode
+        def encode(value: Any) -> dict[str, Any]:
+            return {"vec": [] if value is None else [element.encode(some(value))]}
 
-    def json_encoder(self) -> Codec:
-        element, some = codecs.json_encoder(self.element), self.some
-        return lambda value: {"vec": []} if value is None else {"vec": [element(some(value))]}
-
-    def bcs_decoder(self) -> BcsDecoder:
-        element, nested = codecs.bcs_decoder(self.element), isinstance(self.element, OptionOf)
-
-        def decode(data: bytes, position: int) -> tuple[Any, int]:
+        def read(data: bytes, position: int) -> tuple[Any, int]:
             # The length of a vector and the index of a variant coincide: one byte.
             if not codecs.read_flag(data, position, "Option", "an Option, which starts with 0 or 1"):
                 return None, position + 1
             try:
-                value, position = element(data, position + 1)
+                value, position = element.read(data, position + 1)
             except Mismatch as mismatch:
                 raise mismatch.at("vec[0]") from None
             return ({"vec": [value]} if nested else value), position
 
-        return decode
-
-    def bcs_encoder(self) -> BcsEncoder:
-        element, some = codecs.bcs_encoder(self.element), self.some
-
-        def encode(value: Any, out: bytearray) -> None:
+        def write(value: Any, out: bytearray) -> None:
             out.append(value is not None)
             if value is not None:
-                element(some(value), out)
+                element.write(some(value), out)
 
-        return encode
+        def argument(value: Any) -> dict[str, Any]:
+            # None, the element, or ``{"vec": [...]}``. Nodes treat ``vec`` as a vector of the element's type, and
+            # accept a ``vector<u8>`` only as hex.
+            if value is None:
+                items = []
+            elif isinstance(value, Mapping) and set(value) == {"vec"}:
+                items = option_items(dict(value), self.element)
+            else:
+                items = [value]
+            encoded: list[Any] = [element.argument(item) for item in items]
+            return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
 
-    def argument(self, value: Any) -> dict[str, Any]:
-        """Encode an Option given as None, as the element, or as ``{"vec": [...]}``.
-
-        Nodes treat ``vec`` as a vector of the element's type, and accept a ``vector<u8>`` only as hex.
-        """
-        if value is None:
-            items = []
-        elif isinstance(value, Mapping) and set(value) == {"vec"}:
-            items = option_items(dict(value), self.element)
-        else:
-            items = [value]
-        encoded: list[Any] = [self.element.argument(item) for item in items]
-        return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
-
-    def argument_decoder(self) -> Codec:
-        element, nested = codecs.argument_decoder(self.element), isinstance(self.element, OptionOf)
-
-        def decode(value: Any) -> Any:
+        def accept(value: Any) -> Any:
             items = value.get("vec") if type(value) is dict else None
             if self.element == _BYTE:  # a vector<u8>, which is hex
                 items = list(BYTES.from_argument(items))
             if type(items) is not list or len(items) > 1:
                 raise _no_option(value)
-            found = element(items[0]) if items else None
+            found = element.accept(items[0]) if items else None
             return {"vec": [found]} if nested and items else found
 
-        return decode
+        return Codec(decode, encode, read, write, argument, accept)
 
 
 def option_items(value: Any, element: Layout) -> list[Any]:
@@ -273,15 +244,57 @@ class StructOf(BaseLayout, frozen=True):
     def parts(self) -> Iterable[BaseLayout]:
         return [inner for _, inner in self.fields]
 
-    def json_decoder(self) -> Codec:
-        return self._json(tuple((name, codecs.json_decoder(layout)) for name, layout in self.fields))
+    def codec(self) -> Codec:  # noqa: C901 - one function per form of a value
+        fields = [(name, codec_of(layout)) for name, layout in self.fields]
+        by_name = sorted(fields, key=itemgetter(0))  # nodes return fields by name, not in declared order
+        readers = [(name, codec.read) for name, codec in fields]
+        writers = [(name, codec.write) for name, codec in fields]
+        arguments = self._json([(name, codec.argument) for name, codec in fields])
+        accept_exactly = self.accept_exactly()
+        names = {name for name, _ in fields}
 
-    def json_encoder(self) -> Codec:
-        fields = sorted(self.fields, key=itemgetter(0))  # nodes return them by name, not in declared order
-        return self._json(tuple((name, codecs.json_encoder(layout)) for name, layout in fields))
+        def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+            out: dict[str, Any] = {}
+            name = ""
+            try:
+                for name, read_field in readers:
+                    out[name], position = read_field(data, position)
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+            return out, position
 
-    def _json(self, plan: tuple[tuple[str, Codec], ...]) -> Codec:
-        count = len(plan)
+        def write(value: Any, out: bytearray) -> None:
+            if not isinstance(value, dict):
+                raise self._no_object(value)
+            name = ""
+            try:
+                for name, write_field in writers:
+                    write_field(value[name], out)
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+            except KeyError:
+                raise self._no_field(name, value) from None
+            if len(value) != len(writers):
+                raise self._unknown_fields(value)
+
+        def argument(value: Any) -> Any:
+            return arguments(dict(value) if isinstance(value, Mapping) else value)
+
+        def accept(value: Any) -> Any:
+            # Nodes ignore keys that are not fields of the struct.
+            is_object = type(value) is dict
+            return accept_exactly({name: one for name, one in value.items() if name in names} if is_object else value)
+
+        decode = self._json([(name, codec.decode) for name, codec in fields])
+        encode = self._json([(name, codec.encode) for name, codec in by_name])
+        return Codec(decode, encode, read, write, argument, accept)
+
+    def accept_exactly(self) -> Convert:
+        """Return the decoder of an argument whose keys must all be fields, as in the variant of an enum."""
+        return self._json([(name, codec_of(layout).accept) for name, layout in self.fields])
+
+    def _json(self, plan: list[tuple[str, Convert]]) -> Convert:
+        """Return a function that converts each field of an object in JSON."""
 
         def convert(value: Any) -> dict[str, Any]:
             if type(value) is not dict:
@@ -289,13 +302,13 @@ class StructOf(BaseLayout, frozen=True):
             out: dict[str, Any] = {}
             name = ""
             try:
-                for name, codec in plan:
-                    out[name] = codec(value[name])
+                for name, convert_field in plan:
+                    out[name] = convert_field(value[name])
             except Mismatch as mismatch:
                 raise mismatch.at(name) from None
             except KeyError:
                 raise self._no_field(name, value) from None
-            if len(value) != count:
+            if len(value) != len(plan):
                 raise self._unknown_fields(value)
             return out
 
@@ -312,60 +325,6 @@ class StructOf(BaseLayout, frozen=True):
         names = ", ".join([shorten(key, 30) for key in value if key not in known][: codecs.MAX_NAMES])
         fields = f"with the fields {', '.join(known)}" if known else "without fields"
         return Mismatch(f"expected {self.tag.base} {fields}, got also {names}")
-
-    def bcs_decoder(self) -> BcsDecoder:
-        plan = tuple((name, codecs.bcs_decoder(layout)) for name, layout in self.fields)
-
-        def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
-            out: dict[str, Any] = {}
-            name = ""
-            try:
-                for name, codec in plan:
-                    out[name], position = codec(data, position)
-            except Mismatch as mismatch:
-                raise mismatch.at(name) from None
-            return out, position
-
-        return decode
-
-    def bcs_encoder(self) -> BcsEncoder:
-        plan = tuple((name, codecs.bcs_encoder(layout)) for name, layout in self.fields)
-        count = len(plan)
-
-        def encode(value: Any, out: bytearray) -> None:
-            if not isinstance(value, dict):
-                raise self._no_object(value)
-            name = ""
-            try:
-                for name, codec in plan:
-                    codec(value[name], out)
-            except Mismatch as mismatch:
-                raise mismatch.at(name) from None
-            except KeyError:
-                raise self._no_field(name, value) from None
-            if len(value) != count:
-                raise self._unknown_fields(value)
-
-        return encode
-
-    def argument(self, value: Any) -> dict[str, Any]:
-        given = dict(value) if isinstance(value, Mapping) else value
-        out: dict[str, Any] = self._json(tuple((name, layout.argument) for name, layout in self.fields))(given)
-        return out
-
-    def argument_decoder(self) -> Codec:
-        decode, names = self.strict_argument_decoder(), {name for name, _ in self.fields}
-
-        def decode_fields(value: Any) -> Any:
-            # Nodes ignore keys that are not fields of the struct.
-            known = type(value) is dict and {name: one for name, one in value.items() if name in names}
-            return decode(value if known is False else known)
-
-        return decode_fields
-
-    def strict_argument_decoder(self) -> Codec:
-        """Return the decoder for an argument whose keys must all be fields, as in the variant of an enum."""
-        return self._json(tuple((name, codecs.argument_decoder(layout)) for name, layout in self.fields))
 
 
 class EnumOf(BaseLayout, frozen=True):
@@ -404,18 +363,61 @@ class EnumOf(BaseLayout, frozen=True):
         # Nodes before 2026 print that a type is an enum, but not its variants.
         return bool(self.variants) and BaseLayout.closed(self)
 
-    def json_decoder(self) -> Codec:
-        return self._json({name: codecs.json_decoder(struct) for name, struct in self.structs()})
+    def codec(self) -> Codec:  # noqa: C901 - one function per form of a value
+        variants = [(name, codec_of(struct)) for name, struct in self.structs()]
+        by_name = {name: (uleb128(index), codec) for index, (name, codec) in enumerate(variants)}
+        accepted = {name: struct.accept_exactly() for name, struct in self.structs()}
 
-    def json_encoder(self) -> Codec:
-        return self._json({name: codecs.json_encoder(struct) for name, struct in self.structs()})
+        def decode(value: Any) -> dict[str, Any]:
+            name, rest = self._chosen(value, by_name)
+            return {codecs.VARIANT: name, **by_name[name][1].decode(rest)}
 
-    def _json(self, plans: dict[str, Codec]) -> Codec:
-        def convert(value: Any) -> dict[str, Any]:
-            name, rest = self._chosen(value, plans)
-            return {codecs.VARIANT: name, **plans[name](rest)}
+        def encode(value: Any) -> dict[str, Any]:
+            name, rest = self._chosen(value, by_name)
+            return {codecs.VARIANT: name, **by_name[name][1].encode(rest)}
 
-        return convert
+        def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+            index, after = codecs.read_index(data, position)
+            if index >= len(variants):
+                known = f"{len(variants)} variants of {self.tag.base}"
+                raise Mismatch(f"byte {position}: expected the index of one of {known}, got {index}")
+            name, codec = variants[index]
+            fields, after = codec.read(data, after)
+            return {codecs.VARIANT: name, **fields}, after
+
+        def write(value: Any, out: bytearray) -> None:
+            name, rest = self._chosen(value, by_name)
+            index, codec = by_name[name]
+            out += index
+            codec.write(rest, out)
+
+        def argument(value: Any) -> dict[str, Any]:
+            # In the form that nodes return, or in the form that they accept.
+            rest = dict(value) if isinstance(value, Mapping) else {}
+            if codecs.VARIANT in rest:
+                name = rest.pop(codecs.VARIANT)
+            elif len(rest) == 1:
+                name, rest = next(iter(rest.items()))
+            else:
+                name = None
+            if not isinstance(name, str) or name not in by_name:
+                raise Mismatch(
+                    f"expected a variant of {self.tag.base} as {{{codecs.VARIANT!r}: name, ...}}, where name is one of "
+                    f"{', '.join(by_name)}; got {codecs.preview(value)}"
+                )
+            try:
+                return {name: by_name[name][1].argument(rest)}
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+
+        def accept(value: Any) -> dict[str, Any]:
+            if type(value) is not dict or len(value) != 1 or not value.keys() <= accepted.keys():
+                expected = f"expected {self.tag.base} as {{name: fields}} with one of {', '.join(accepted)}"
+                raise Mismatch(f"{expected}, got {codecs.preview(value)}")
+            [(name, inner)] = value.items()
+            return {codecs.VARIANT: name, **accepted[name](inner)}
+
+        return Codec(decode, encode, read, write, argument, accept)
 
     def _chosen(self, value: Any, plans: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         """Return the name of a value's variant, which must be a key of `plans`, and the fields of the variant."""
@@ -428,66 +430,8 @@ class EnumOf(BaseLayout, frozen=True):
         got = describe(name) if codecs.VARIANT in value else codecs.preview(value)
         raise Mismatch(f"expected {codecs.VARIANT} to be one of {', '.join(plans)}, got {got}")
 
-    def bcs_decoder(self) -> BcsDecoder:
-        plans = tuple((name, codecs.bcs_decoder(struct)) for name, struct in self.structs())
 
-        def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
-            index, after = codecs.read_index(data, position)
-            if index >= len(plans):
-                variants = f"{len(plans)} variants of {self.tag.base}"
-                raise Mismatch(f"byte {position}: expected the index of one of {variants}, got {index}")
-            name, codec = plans[index]
-            fields, after = codec(data, after)
-            return {codecs.VARIANT: name, **fields}, after
-
-        return decode
-
-    def bcs_encoder(self) -> BcsEncoder:
-        structs = enumerate(self.structs())
-        plans = {name: (uleb128(index), codecs.bcs_encoder(struct)) for index, (name, struct) in structs}
-
-        def encode(value: Any, out: bytearray) -> None:
-            name, rest = self._chosen(value, plans)
-            index, codec = plans[name]
-            out += index
-            codec(rest, out)
-
-        return encode
-
-    def argument(self, value: Any) -> dict[str, Any]:
-        """Encode an enum given in the form that nodes return or the form that they accept."""
-        rest = dict(value) if isinstance(value, Mapping) else {}
-        if codecs.VARIANT in rest:
-            name = rest.pop(codecs.VARIANT)
-        elif len(rest) == 1:
-            name, rest = next(iter(rest.items()))
-        else:
-            name = None
-        structs = dict(self.structs())
-        if not isinstance(name, str) or name not in structs:
-            raise Mismatch(
-                f"expected a variant of {self.tag.base} as {{{codecs.VARIANT!r}: name, ...}}, where name is one of "
-                f"{', '.join(structs)}; got {codecs.preview(value)}"
-            )
-        try:
-            return {name: structs[name].argument(rest)}
-        except Mismatch as mismatch:
-            raise mismatch.at(name) from None
-
-    def argument_decoder(self) -> Codec:
-        plans = {name: struct.strict_argument_decoder() for name, struct in self.structs()}
-
-        def decode(value: Any) -> dict[str, Any]:
-            if type(value) is not dict or len(value) != 1 or not value.keys() <= plans.keys():
-                expected = f"expected {self.tag.base} as {{name: fields}} with one of {', '.join(plans)}"
-                raise Mismatch(f"{expected}, got {codecs.preview(value)}")
-            [(name, inner)] = value.items()
-            return {codecs.VARIANT: name, **plans[name](inner)}
-
-        return decode
-
-
-class _Open(BaseLayout, frozen=True):
+class _Open(Plain, frozen=True):
     """Base class of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
 
     tag: TypeTag

@@ -13,19 +13,43 @@ from toolkit._present.text import plural
 from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
-from toolkit.move._codecs import BaseLayout, BcsDecoder, Codec, Mismatch, ended, read_flag, read_length
+from toolkit.move._codecs import BaseLayout, Codec, Mismatch, ended, read_flag, read_length
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign; int() is slow for much longer texts
 # int() also accepts "1_0", spaces and the digits of other scripts, which nodes neither print nor accept.
 _is_canonical = re.compile(r"0|-?[1-9][0-9]*").fullmatch  # as nodes print integers
 _signed_digits = re.compile(r"(?:\+|(-))?0*(0|[1-9][0-9]*)").fullmatch  # as nodes accept them in arguments
-# Formats of `struct`, which is faster than int.from_bytes, by whether the integer is signed and its bits.
-_UNSIGNED_FORMATS = {8: "<B", 16: "<H", 32: "<I", 64: "<Q"}
-_SIGNED_FORMATS = {8: "<b", 16: "<h", 32: "<i", 64: "<q"}
+
+_FORMATS = {8: "<b", 16: "<h", 32: "<i", 64: "<q"}  # of `struct`, which is faster than int.from_bytes, by bits
 
 
-class Bool(BaseLayout, frozen=True):
+class Plain(BaseLayout, frozen=True):
+    """Base class of kinds whose codec consists of methods; by default, all forms in JSON are converted alike."""
+
+    def codec(self) -> Codec:
+        return Codec(self.from_json, self.to_json, self.read, self.write, self.argument, self.from_argument)
+
+    def from_json(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def to_json(self, value: Any) -> Any:
+        return self.from_json(value)
+
+    def read(self, data: bytes, position: int) -> tuple[Any, int]:
+        raise NotImplementedError
+
+    def write(self, value: Any, out: bytearray) -> None:
+        raise NotImplementedError
+
+    def argument(self, value: Any) -> Any:
+        return self.from_json(value)
+
+    def from_argument(self, value: Any) -> Any:
+        return self.from_json(value)
+
+
+class Bool(Plain, frozen=True):
     """The layout of ``bool``.
 
     Examples
@@ -72,16 +96,17 @@ class Integer(BaseLayout, frozen=True):
             return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
         return 0, (1 << self.bits) - 1
 
-    def json_decoder(self) -> Codec:
+    def codec(self) -> Codec:  # noqa: C901 - one function per form of a value
         low, high = self.range
-        longest = max(len(str(low)), len(str(high)))
+        size, is_signed, is_text = self.bits // 8, isinstance(self, Int), self.bits > MAX_NUMBER_BITS
+        longest, from_bytes = max(len(str(low)), len(str(high))), int.from_bytes
 
         def decode(value: Any) -> int:
             if type(value) is int and low <= value <= high:
                 return value
             raise Mismatch(self._problem(value, int))
 
-        def decode_digits(value: Any) -> int:
+        def decode_text(value: Any) -> int:
             # The length is checked first, because int() is slow for long texts.
             if type(value) is str and len(value) <= longest and _is_canonical(value):
                 number = int(value)
@@ -89,7 +114,53 @@ class Integer(BaseLayout, frozen=True):
                     return number
             raise Mismatch(self._problem(value, str))
 
-        return decode if self.bits <= MAX_NUMBER_BITS else decode_digits
+        def encode(value: Any) -> int | str:
+            if type(value) is int and low <= value <= high:
+                return str(value) if is_text else value
+            raise self._misfit(value, self.words)
+
+        def read(data: bytes, position: int) -> tuple[int, int]:
+            raw = data[position : position + size]
+            if len(raw) != size:
+                raise ended(data, position, f"{plural(size, 'byte')} of {self.move_type}")
+            return from_bytes(raw, "little", signed=is_signed), position + size
+
+        def read_native(data: bytes, position: int) -> tuple[int, int]:
+            try:
+                return unpack(data, position)[0], position + size
+            except struct.error:
+                return read(data, position)  # which says what is missing
+
+        def write(value: Any, out: bytearray) -> None:
+            if type(value) is not int or not low <= value <= high:
+                raise self._misfit(value, self.move_type)
+            out += value.to_bytes(size, "little", signed=is_signed)
+
+        def argument(value: Any) -> int | str:
+            number = value
+            if isinstance(value, str) and len(value) <= _MAX_DIGITS and value.isascii():
+                number = int(value) if value.removeprefix("-").isdigit() else None
+            elif not isinstance(value, int) and hasattr(value, "__index__"):
+                number = value.__index__()  # integers of NumPy
+            text = f"expected {self.move_type}, got {describe(value)}"
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise Mismatch(f"{text}; pass an int or its decimal digits as a string")
+            if not low <= number <= high:
+                raise Mismatch(f"{text}, outside {low}..{high}")
+            return str(number) if is_text else number
+
+        def accept(value: Any) -> int:
+            found = _signed_digits(value) if type(value) is str else None
+            if found is None or (found[1] and not is_signed):
+                return decode_text(value)
+            return decode_text(found[2] if not found[1] or found[2] == "0" else f"-{found[2]}")
+
+        if self.bits in _FORMATS:
+            unpack = struct.Struct(_FORMATS[self.bits] if is_signed else _FORMATS[self.bits].upper()).unpack_from
+        reader = read_native if self.bits in _FORMATS else read
+        if is_text:
+            return Codec(decode_text, encode, reader, write, argument, accept)
+        return Codec(decode, encode, reader, write, argument, decode)
 
     def _problem(self, value: object, form: type) -> str:
         """Return what is wrong with an integer in JSON: its kind, its digits or its range."""
@@ -101,73 +172,9 @@ class Integer(BaseLayout, frozen=True):
         low, high = self.range
         return f"{text}, outside {low}..{high}"
 
-    def to_json(self, value: Any) -> int | str:
-        low, high = self.range
-        if type(value) is int and low <= value <= high:
-            return str(value) if self.bits > MAX_NUMBER_BITS else value
-        raise self._misfit(value, self.words)
-
     def _misfit(self, value: Any, words: str) -> Mismatch:
         low, high = self.range
         return Mismatch(f"expected {words} as an int in {low}..{high}, got {describe(value)}")
-
-    def bcs_decoder(self) -> BcsDecoder:
-        size, signed = self.bits // 8, isinstance(self, Int)
-        wanted = f"{plural(size, 'byte')} of {self.move_type}"
-        formats = _SIGNED_FORMATS if signed else _UNSIGNED_FORMATS
-        if self.bits in formats:
-            unpack = struct.Struct(formats[self.bits]).unpack_from
-
-            def decode_native(data: bytes, position: int) -> tuple[int, int]:
-                try:
-                    return unpack(data, position)[0], position + size
-                except struct.error:
-                    raise ended(data, position, wanted) from None
-
-            return decode_native
-
-        def decode(data: bytes, position: int) -> tuple[int, int]:
-            end = position + size
-            if end > len(data):
-                raise ended(data, position, wanted)
-            return int.from_bytes(data[position:end], "little", signed=signed), end
-
-        return decode
-
-    def write(self, value: Any, out: bytearray) -> None:
-        if type(value) is not int:
-            raise self._misfit(value, self.move_type)
-        try:
-            out += value.to_bytes(self.bits // 8, "little", signed=isinstance(self, Int))
-        except OverflowError:
-            raise self._misfit(value, self.move_type) from None
-
-    def argument(self, value: Any) -> int | str:
-        low, high = self.range
-        number = value
-        if isinstance(value, str) and len(value) <= _MAX_DIGITS and value.isascii():
-            number = int(value) if value.removeprefix("-").isdigit() else None
-        elif not isinstance(value, int) and hasattr(value, "__index__"):
-            number = value.__index__()  # integers of NumPy
-        text = f"expected {self.move_type}, got {describe(value)}"
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise Mismatch(f"{text}; pass an int or its decimal digits as a string")
-        if not low <= number <= high:
-            raise Mismatch(f"{text}, outside {low}..{high}")
-        return number if self.bits <= MAX_NUMBER_BITS else str(number)
-
-    def argument_decoder(self) -> Codec:
-        decode, is_signed = self.json_decoder(), isinstance(self, Int)
-        if self.bits <= MAX_NUMBER_BITS:
-            return decode
-
-        def decode_digits(value: Any) -> Any:
-            found = _signed_digits(value) if type(value) is str else None
-            if found is None or (found[1] and not is_signed):
-                return decode(value)
-            return decode(found[2] if not found[1] or found[2] == "0" else f"-{found[2]}")
-
-        return decode_digits
 
 
 class UInt(Integer, frozen=True):
@@ -202,7 +209,7 @@ class Int(Integer, frozen=True):
     """
 
 
-class _AddressBytes(BaseLayout, frozen=True):
+class _AddressBytes(Plain, frozen=True):
     """Base class of layouts whose values are addresses in BCS."""
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
@@ -296,7 +303,7 @@ def _converted(address: Any, convert: Callable[[str], str]) -> str:
     raise Mismatch(f"expected string<address>, got {describe(address)}")
 
 
-class Bytes(BaseLayout, frozen=True):
+class Bytes(Plain, frozen=True):
     """The layout of ``vector<u8>``.
 
     Examples
@@ -353,7 +360,7 @@ class Bytes(BaseLayout, frozen=True):
 BYTES = Bytes()
 
 
-class String(BaseLayout, frozen=True):
+class String(Plain, frozen=True):
     """The layout of ``0x1::string::String``.
 
     Examples

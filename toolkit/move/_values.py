@@ -48,7 +48,7 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     18446744073709551615
     """
     try:
-        return codecs.json_decoder(layout)(value)
+        return codecs.codec_of(layout).decode(value)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
 
@@ -81,7 +81,7 @@ def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     ['1', '2']
     """
     try:
-        return codecs.json_encoder(layout)(value)
+        return codecs.codec_of(layout).encode(value)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
 
@@ -115,7 +115,7 @@ def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
     """
     out = bytearray()
     try:
-        codecs.bcs_encoder(layout)(value, out)
+        codecs.codec_of(layout).write(value, out)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
     return bytes(out)
@@ -151,7 +151,7 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     """
     data = bytes(data)
     try:
-        value, position = codecs.bcs_decoder(layout)(data, 0)
+        value, position = codecs.codec_of(layout).read(data, 0)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
     if trailing := len(data) - position:
@@ -190,7 +190,7 @@ def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
     (5, 1)
     """
     try:
-        value, reader.position = codecs.bcs_decoder(layout)(reader.data, reader.position)
+        value, reader.position = codecs.codec_of(layout).read(reader.data, reader.position)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
     return value
@@ -229,7 +229,7 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     """
     try:
         # Only an Object that is the argument itself is written as its address.
-        return (ADDRESS if isinstance(layout, ObjectOf) else layout).argument(value)
+        return codecs.codec_of(ADDRESS if isinstance(layout, ObjectOf) else layout).argument(value)
     except Mismatch as mismatch:
         raise mismatch.error(where) from None
     except RecursionError:
@@ -267,7 +267,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     toolkit.errors.SchemaError: arguments[0]: expected string<address>, got number 5
     """
     try:
-        return codecs.argument_decoder(ADDRESS if isinstance(layout, ObjectOf) else layout)(value)
+        return codecs.codec_of(ADDRESS if isinstance(layout, ObjectOf) else layout).accept(value)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
 

@@ -1,20 +1,28 @@
-"""Answers as plain data, which a separate process can judge."""
+"""Answers as plain data, which a separate process can judge, and the records that the processes of `grade` exchange."""
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from numpy import ndarray
 from pandas import DataFrame, Series
 
 from toolkit.client._contracts import Contract
-from toolkit.teaching._exercises import AnswerKind
+from toolkit.teaching._exercises import AnswerKind, Step
 from toolkit.wire import EntryFunction, SimulationRequest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Line = TypeVar("Line")
+
+RECORD = "LEDGER_TOOLKIT_CHECKED"  # environment variable that names the file; only `grade` sets it
 # Attribute of a contract class that stores the source of its ``%%contract`` cell.
 CELL_SOURCE = "__contract_cell__"
 
@@ -114,3 +122,36 @@ def _advice_on_fractions(answer: Any) -> str:
         if int(answer) == answer:
             return " (compute it with whole numbers, or convert it with int(...))"
     return ", which is not a whole number"
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """An exercise and the answer that `check` received, or None for the dots."""
+
+    exercise: str
+    answer: Answer | None
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """An answer and the story in which it is tried."""
+
+    steps: tuple[Step, ...]
+    answer: Answer
+
+
+def record(exercise: str, answer: Answer | None) -> None:
+    """Append a call of `check` to the record, if there is one."""
+    if path := os.environ.get(RECORD):
+        with Path(path).open("ab") as file:
+            file.write(msgspec.json.encode(Checked(exercise, answer)) + b"\n")
+
+
+def read_lines(path: Path, kind: type[Line]) -> Iterator[Line]:
+    """Yield the records in a file, if it exists. A process that was stopped may have left an incomplete line."""
+    if path.is_file():
+        with path.open("rb") as file:
+            for line in file:
+                with suppress(msgspec.DecodeError, RecursionError):
+                    yield msgspec.json.decode(line, type=kind)

@@ -11,9 +11,8 @@ from html import escape
 
 from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
-from toolkit.teaching._answers import Answer, answer_of
+from toolkit.teaching._answers import Answer, answer_of, record
 from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises, forms, is_solution, plain
-from toolkit.teaching._records import record
 
 Happens = Callable[[tuple[Step, ...], Answer], str]
 

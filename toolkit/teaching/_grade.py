@@ -19,12 +19,11 @@ from toolkit._present.messages import not_installed
 from toolkit._present.text import visible
 from toolkit.client._progress import progress_bar
 from toolkit.errors import InputError
-from toolkit.teaching._answers import Answer
+from toolkit.teaching._answers import Answer, Trial
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
 from toolkit.teaching._exercises import PACKAGED, Exercise, read_exercises
 from toolkit.teaching._notebooks import environment, run_notebook
 from toolkit.teaching._pages import Copy, write_pages
-from toolkit.teaching._records import Trial
 
 
 def grade(

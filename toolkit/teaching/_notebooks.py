@@ -15,9 +15,9 @@ import msgspec
 
 from toolkit._present.files import read_file
 from toolkit.errors import InputError
+from toolkit.teaching._answers import RECORD, Checked, read_lines
 from toolkit.teaching._copy import FAILED, NOTEBOOK, FailedCell
 from toolkit.teaching._exercises import CLASS_FILE
-from toolkit.teaching._records import RECORD, Checked, read_lines
 
 if TYPE_CHECKING:
     from toolkit.teaching._answers import Answer

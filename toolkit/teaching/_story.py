@@ -15,10 +15,10 @@ from toolkit._present.text import counted, plural
 from toolkit.client._node import connect
 from toolkit.embedded import Aborted, Ledger
 from toolkit.errors import ContractError, ToolkitError
-from toolkit.teaching._answers import Answer, calls_of
+from toolkit.move._ids import wire_address
+from toolkit.teaching._answers import Answer, Trial, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import AnswerKind, Call, Fresh, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
-from toolkit.teaching._records import Trial
 from toolkit.wire import EntryFunction, ViewFunction
 
 _MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
@@ -91,7 +91,7 @@ class _Story:
         if step.item:
             got = got[step.item]
         if isinstance(got, str) and got.startswith("0x"):
-            got = _short(got)
+            got = wire_address(got)
         if _COMPARE[step.relation](got, step.expected):
             return ""
         bound = "" if step.relation is Relation.EQUAL else step.relation.removeprefix("is ") + " "
@@ -136,10 +136,10 @@ class _Story:
         if len(planned) > _MAX_CALLS:
             return f"The answer has {len(planned)} calls, expected at most {_MAX_CALLS}"
         for one in planned:
-            if _short(one.sender) not in senders:
-                return f"{_short(one.sender)} signs a call, but only {' and '.join(senders)} may sign"
+            if wire_address(one.sender) not in senders:
+                return f"{wire_address(one.sender)} signs a call, but only {' and '.join(senders)} may sign"
             call = EntryFunction(one.function, one.arguments, type_arguments=one.type_arguments)
-            if said := self._call(call, _short(one.sender), aborts=False):
+            if said := self._call(call, wire_address(one.sender), aborts=False):
                 return said
         return ""
 
@@ -178,10 +178,6 @@ def _written(function: str, arguments: tuple[Any, ...]) -> str:
 
 def _shown(value: Any) -> str:
     return f"{value:,}" if type(value) is int else json.dumps(value, default=str)
-
-
-def _short(address: str) -> str:
-    return "0x" + (address.removeprefix("0x").lstrip("0") or "0")
 
 
 def main() -> None:

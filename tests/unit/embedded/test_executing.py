@@ -214,3 +214,15 @@ def test_a_new_ledger_advances_by_seconds(seconds, expected):
     assert ledger.advance(seconds=seconds).timestamp.time().isoformat() == expected
     before = ledger.state.timestamp
     assert ledger.advance(seconds=seconds).timestamp - before == timedelta(seconds=seconds)
+
+
+def test_a_nonce_in_a_request_is_used_up():
+    """The transaction is orderless, as its simulation: no sequence number moves, and the nonce works once."""
+    ledger = Ledger()
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 5])
+    request = toolkit.SimulationRequest(call, sender="0xa11ce", replay_protection_nonce=7)
+    done = ledger.execute(request)
+    assert (done.success, done.request.nonce, done.request.raw.sequence_number) == (True, 7, 2**64 - 1)
+    assert ledger.resource("0xa11ce", "0x1::account::Account")["sequence_number"] == 0
+    with pytest.raises(InputError, match="NONCE_ALREADY_USED"):
+        ledger.execute(request)

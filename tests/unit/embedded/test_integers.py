@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.embedded import i8, i64, u8, u64, u256
-from toolkit.embedded._integers import INTEGERS
+from toolkit.embedded._primitives import INTEGERS
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ContractError
 

@@ -21,7 +21,7 @@ import requests
 
 from toolkit import embedded
 from toolkit.embedded import Ledger, Module, Resource, _saved, entry, script, signer, u64, view
-from toolkit.embedded._digest import code_digest
+from toolkit.embedded._contract import code_digest
 from toolkit.embedded._history import History
 from toolkit.errors import InputError
 

@@ -14,9 +14,9 @@ from toolkit.move import parse_address
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from toolkit.embedded._chain import Settings
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._session import Session
-    from toolkit.embedded._settings import Settings
 
 __all__ = ["ACCOUNT_NAMES", "DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
 

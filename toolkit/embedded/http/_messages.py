@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
@@ -75,7 +75,6 @@ class HttpAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
 class ApiError(Exception):
     """An error that is returned as the documented error body.
 
@@ -95,21 +94,12 @@ class ApiError(Exception):
         Additional headers of the response, with names in lower case.
     """
 
-    status: int
-    error_code: str
-    message: str
-    _: KW_ONLY
-    vm_error_code: int | None = None
-    with_ledger: bool = True
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return self.message
-
-    def answer(self) -> HttpAnswer:
-        """Return the response for this error."""
-        body = {"message": self.message, "error_code": self.error_code, "vm_error_code": self.vm_error_code}
-        return HttpAnswer(encode(body), self.status, with_ledger=self.with_ledger, headers=self.headers)
+    def __init__(
+        self, status: int, error_code: str, message: str, *, vm_error_code: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(message)
+        body = {"message": message, "error_code": error_code, "vm_error_code": vm_error_code}
+        self.answer = HttpAnswer(encode(body), status, **options)
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger: bool = True) -> NoReturn:

@@ -1,4 +1,7 @@
-"""The node that serves a ledger, and its limits."""
+"""A node that serves a ledger: its limits, and how it turns requests into responses, without a web server.
+
+`answer_request` answers a request from this process without a socket. The server uses the same node.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,35 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, unquote
 
+from toolkit._present.messages import raised_at
 from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded._meter import Meter
-from toolkit.embedded.http._messages import ApiError, HttpCall, query_value, u64
-from toolkit.errors import InputError
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error, query_value, shown, u64
+from toolkit.embedded.http._operations import POSTS
+from toolkit.embedded.http._reads import GETS
+from toolkit.errors import ContractError, InputError
 from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from toolkit.embedded._ledger import Ledger
     from toolkit.embedded._session import LedgerSnapshot
 
+    Handler = Callable[["EmbeddedNode", HttpCall], HttpAnswer]
+    Headers = Sequence[tuple[bytes, bytes]]
+
+_LENGTH_DIGITS = 20  # of a u64; int() raises for thousands of digits
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_ROUTES = [
+    (methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler)
+    for methods, handlers in ((("POST",), POSTS), (("GET", "HEAD"), GETS))
+    for path, handler in handlers.items()
+]
 # Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4
 # Gas units of execution that contract code may use in the thread that serves all requests: loops that use as much run
@@ -51,6 +69,14 @@ class Limits:
     body_bytes: int = 8 * 1024 * 1024
     view_gas: int = MAX_VIEW_GAS
     page: int = 100
+
+
+class HttpResponse(NamedTuple):
+    """A response as sent: status, header lines with names in lower case, and body."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 class Postponed(BaseException):
@@ -161,3 +187,118 @@ class EmbeddedNode:
         """Raise `ApiError` if a version is pruned."""
         if version < self.chain.oldest_version:
             raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+
+    def body_bytes(self, headers: Headers) -> int:
+        """Return the size of a request's body, or raise `ApiError` if it is too large or unknown."""
+        length = 0
+        for name, value in headers:
+            if name == b"transfer-encoding":
+                raise framework_error(_NO_LENGTH, status=411)
+            if name == b"content-length":
+                is_number = value.isdigit() and len(value) <= _LENGTH_DIGITS
+                length = int(value) if is_number else self.limits.body_bytes + 1
+        if length > self.limits.body_bytes:
+            raise framework_error("payload too large", status=413)
+        return length
+
+    def answer(
+        self, method: str, path: str, query: str, headers: Headers, body: bytes, *, in_worker: bool = False
+    ) -> HttpAnswer:
+        """Return the handler's response for a decoded path and a query.
+
+        Raises
+        ------
+        Postponed
+            If contract code takes too long and the request is not `in_worker`.
+        """
+        # If a header is repeated, the first one counts; if a parameter is repeated, the last one.
+        named = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        try:
+            handler, parts = _route(method, path, named)
+            with self.chain.lock:  # the ledger does not grow during a request
+                return handler(self, HttpCall(parts, parameters, named, body, in_worker))
+        except ApiError as error:
+            return error.answer
+        except VmError as error:
+            refused = ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code)
+        except ContractError as error:
+            refused = ApiError(400, "invalid_input", f"the contract failed: {shown(error)}")
+        except Exception as error:  # noqa: BLE001 - an error of the node must not end it
+            message = f"Internal error: {type(error).__name__}: {shown(error)}{raised_at(error)}"
+            refused = ApiError(500, "internal_error", message)
+        return refused.answer
+
+    def response(self, answer: HttpAnswer) -> HttpResponse:
+        """Return a response with all its header lines."""
+        lines = [
+            (b"content-type", answer.media_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+            *((name.encode(), value.encode()) for name, value in answer.headers.items()),
+        ]
+        if answer.with_ledger:
+            lines += self.headers(answer.gas_used, answer.cursor)
+        return HttpResponse(answer.status, lines, answer.body)
+
+
+_NO_LENGTH = "missing `Content-Length` header"
+
+
+def _route(method: str, path: str, headers: Mapping[str, str]) -> tuple[Handler, dict[str, str]]:
+    """Return the handler for a path, and the path's parameters."""
+    allowed: tuple[str, ...] = ()
+    for methods, pattern, handler in _ROUTES:
+        if (match := pattern.fullmatch(path)) is not None:
+            if method in methods:
+                if method == "POST" and "content-length" not in headers:
+                    raise framework_error(_NO_LENGTH, status=411)
+                return handler, match.groupdict()
+            allowed = methods
+    if allowed:
+        raise framework_error("method not allowed", status=405, headers={"allow": ", ".join(allowed)})
+    raise framework_error("not found", status=404)
+
+
+def answer_request(
+    node: EmbeddedNode, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
+) -> HttpResponse:
+    """Answer a request in this thread, without a socket and without a web server.
+
+    Several threads may call this function at once, because contract code runs without the ledger's lock. The rules for
+    `Host` and `Origin` do not apply, because no other program can send such a request. The size limits apply.
+
+    Parameters
+    ----------
+    node : EmbeddedNode
+        The node.
+    method : str
+        ``GET`` or ``POST``.
+    target : str
+        Path and query, percent-encoded, such as ``/v1/view?ledger_version=7``.
+    headers : mapping of str to str
+        Request headers, with names in any case. ``Content-Length`` is added if there is a body.
+    body : bytes, optional
+        Body of a POST request.
+
+    Returns
+    -------
+    HttpResponse
+        Status, headers and body, also for a request that fails.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> from toolkit.embedded.http._node import EmbeddedNode
+    >>> status, headers, body = answer_request(EmbeddedNode(Ledger()), "GET", "/v1/-/healthy", {})
+    >>> status, body
+    (200, b'{"message":"aptos-node:ok"}')
+    """
+    lines = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    if body is not None:
+        lines.append((b"content-length", str(len(body)).encode()))
+    path, _, query = target.partition("?")
+    try:
+        node.body_bytes(lines)
+    except ApiError as error:
+        return node.response(error.answer)
+    return node.response(node.answer(method, unquote(path), query, lines, body or b"", in_worker=True))

@@ -288,8 +288,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
         except ToolkitError as error:
             messages.invalid_input(f"Failed to deserialize the view request: {messages.shown(error)}")
-        tags = called.type_arguments
-        bound = _loaded(node, version, called.function, tags)
+        bound = _loaded(node, version, called.function, called.type_arguments)
         arguments = decoded_arguments(bound, called.arguments)
     else:
         body = messages.decoded(_VIEW, call.body)
@@ -301,7 +300,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         bound = _loaded(node, version, function, tags)
     with node.execution(call, version) as (snapshot, metered):
         meter = metered(snapshot.schedule, max_gas_units=node.limits.view_gas)
-        values, gas_used = run_view(snapshot, bound, arguments, tags, meter=meter)
+        values, gas_used = run_view(snapshot, bound, arguments, meter=meter)
     if call.wants_bcs():
         data = b"".join(map(encode_bcs, bound.returns, values))
         return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
@@ -389,10 +388,8 @@ def _raw(node: EmbeddedNode, request: _Simulated, payload: _Call | _ScriptCall |
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = 2**64 - 1
-        if isinstance(encoded, payloads.EncodedMultisig):
-            encoded = payloads.EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
-        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
-            encoded = payloads.EncodedPayloadV2(encoded, None, int(nonce))
+        executable, multisig_address, _ = payloads.payload_parts(encoded)
+        encoded = payloads.EncodedPayloadV2(executable, multisig_address, int(nonce))
     return RawTransaction(
         sender=str(request.sender),
         sequence_number=sequence_number,

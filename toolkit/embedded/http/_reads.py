@@ -233,7 +233,7 @@ def read_balance(node: EmbeddedNode, version: int, module: str, tags: tuple[Type
     snapshot = node.chain.snapshot(version)
     try:
         bound = snapshot.code.function("0x1", module, "balance", tags)
-        values, _ = run_view(snapshot, bound, arguments, tags)
+        values, _ = run_view(snapshot, bound, arguments)
     except VmError:
         return 0
     return int(values[0])

@@ -13,7 +13,7 @@ import atexit
 import socket
 import time
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from toolkit.embedded.http._dispatch import body_bytes, response, routed
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, framework_error
 from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.errors import InputError
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-# Requests use few host names; a hostile client must not fill the memory with others.
-_MAX_KNOWN_HOSTS = 64
 # Characters of a name in a message; longer names are truncated, so that a hostile request does not cause a large
 # response.
 _MAX_SHOWN = 80
@@ -63,7 +60,6 @@ class Hosts:
         self._names = {"localhost", bound.lower(), *(name.lower() for name in names)}
         address = _address(bound)
         self._any_address = address is not None and address.is_unspecified
-        self._knows = lru_cache(_MAX_KNOWN_HOSTS)(self._is_known)
 
     def check(self, headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
         """Raise `ApiError` if a request must be rejected: 400 without exactly one `Host`, 403 for another site's name.
@@ -85,7 +81,7 @@ class Hosts:
             if name == b"origin" and not (value.startswith((b"http://", b"https://")) and self._knows(value)):
                 raise _refused("Origin", value, "pages from this machine")
 
-    def _is_known(self, url: bytes) -> bool:
+    def _knows(self, url: bytes) -> bool:
         """Return True if requests for the host of a URL are accepted."""
         try:
             host = (urlsplit(url.decode("latin-1")).hostname or "").removesuffix(".")
@@ -129,10 +125,10 @@ class NodeApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         try:
-            more = body_bytes(self._node.limits, scope["headers"]) > 0
+            more = self._node.body_bytes(scope["headers"]) > 0
             self._hosts.check(scope["headers"], scope["http_version"])
         except ApiError as error:
-            answer = error.answer()
+            answer = error.answer
         else:
             pieces: list[bytes] = []
             while more:
@@ -140,13 +136,13 @@ class NodeApp:
                 pieces.append(message.get("body", b""))
                 more = message.get("more_body", False)
             answer = await self._answer(scope, b"".join(pieces))
-        status, headers, body = response(self._node, answer)
+        status, headers, body = self._node.response(answer)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Scope, body: bytes) -> HttpAnswer:
-        target = scope["path"], scope["query_string"].decode("latin-1")
-        answer = partial(routed, self._node, scope["method"], target, scope["headers"], body)
+        query = scope["query_string"].decode("latin-1")
+        answer = partial(self._node.answer, scope["method"], scope["path"], query, scope["headers"], body)
         try:
             return answer()
         except Postponed:

@@ -1,7 +1,8 @@
-"""The integers of contracts, ``u8`` to ``u256`` and ``i8`` to ``i256``: operations abort if a result does not fit.
+"""Values of contracts: integers whose operations abort if a result does not fit, addresses, and signers.
 
-The classes are subclasses of `int`. An operation of a typed integer with a plain int gives a typed integer, so a
-contract's arguments, fields and table items carry their type through its arithmetic. Plain ints alone have no bounds.
+The integers, ``u8`` to ``u256`` and ``i8`` to ``i256``, are subclasses of `int`. An operation of a typed integer with a
+plain int gives a typed integer, so a contract's arguments, fields and table items carry their type through its
+arithmetic. Plain ints alone have no bounds. Only the ledger makes signers, so `toolkit.embedded.types` does not.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from toolkit.embedded._vm_status import VmError
-from toolkit.errors import ContractError
+from toolkit.errors import ContractError, InputError
+from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,3 +158,63 @@ INTEGERS: dict[str, type[Integer]] = {
     f"{sign}{bits}": _typed(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
 }
 """The typed integers by the names of their Move types."""
+
+
+# -- addresses and signers ---------------------------------------------------------------------------------------------
+
+
+class Address(str):
+    """An address as contracts see it; it equals every string that spells the same address, such as ``"0xcafe"``."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if str.__eq__(self, other) is True or not isinstance(other, str):
+            return str.__eq__(self, other)
+        try:
+            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
+        except InputError:
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+class Signer(Address):
+    """A signer of the running transaction, which only the ledger can create.
+
+    A signer can be used as an address, and is stored as an address.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, address: str, right: object = None) -> Self:
+        """Return a signer; only the ledger has the `right` that is required."""
+        if right is not _RIGHT:
+            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
+        return str.__new__(cls, address)
+
+
+_RIGHT = object()
+
+
+def signer_of(address: str) -> Signer:
+    """Return the signer of an account."""
+    return Signer(address, _RIGHT)
+
+
+def check_signer(value: Any, name: str = "account") -> Signer:
+    """Return a value after checking that it is a signer.
+
+    Raises
+    ------
+    ContractError
+        If the value is not a signer, for example an address.
+    """
+    if not isinstance(value, Signer):
+        raise ContractError(
+            f"{name} must be a signer, got {value!r:.80}: only the signers of the transaction can sign, not an address"
+        )
+    return value
