@@ -162,6 +162,11 @@ class MultisigAccount(Module, address="0x1"):
         return self.borrow(MultisigAccount.MultisigAccount, multisig_account).next_sequence_number
 
     @view
+    def last_resolved_sequence_number(self, multisig_account: address) -> u64:
+        """Return the sequence number of the last executed payload."""
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).last_executed_sequence_number
+
+    @view
     def get_transaction(self, multisig_account: address, sequence_number: u64) -> MultisigTransaction:
         """Return a proposed payload."""
         transactions = self._account(multisig_account).transactions
