@@ -14,6 +14,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from toolkit.gas._observations import Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
@@ -226,12 +227,14 @@ def words(stratum: str, way: int | None) -> str:
 class _Place:
     """A place of a line: the numbers of calls before its first and its last change, which are equal for one change.
 
-    Without changes, it is a place at which the line shifts and that nobody announced.
+    Without changes, it is a place at which the line shifts and that nobody announced. If the difference begins a few
+    calls before or after the change, it is late, and reaches from the one to the other.
     """
 
     first: int
     last: int
     changes: tuple[Change, ...] = ()
+    late: bool = False
 
 
 class _Line:
@@ -254,8 +257,17 @@ class _Line:
                 self.places.append(_Place(at, at, (change,)))
         ends = [0, *(place.last for place in self.places)]
         begins = [*(place.first for place in self.places), len(self.calls)]
+        self.repeated = 1.0  # known once the places are
         for end, begin in zip(ends, begins, strict=True):
             self._search(end, begin, 2)
+        for place in [one for one in self.places if one.changes]:
+            self._find_late(place)
+        self.repeated = levels.habits(self.calls[first:last] for first, last in pairwise(self._edges()))
+
+    def _edges(self, places: Iterable[_Place] | None = None) -> list[int]:
+        """Return where stretches begin and end, between all places or some of them."""
+        chosen = self.places if places is None else places
+        return sorted({0, len(self.calls), *(end for place in chosen for end in (place.first, place.last))})
 
     def _search(self, first: int, last: int, depth: int) -> None:
         """Add the places between two others at which levels or their shares differ: one, and one on its either side.
@@ -266,15 +278,28 @@ class _Line:
         if len(calls) < 2 * levels.MIN_SURE_CALLS or not np.ptp(calls.values):
             return
         # A shift looks like growth, and growth like a shift: the test tells them apart.
-        for values in (calls.values, calls.at(0.0, float(calls.sizes.mean()))[0]):
-            at = levels.split(levels.kinds_of(values, calls.unit))
-            tested = levels.Test() if at is None else levels.test(calls[:at], calls[at:])
-            if at is not None and (tested.found or tested.shares):
-                self.places.append(_Place(first + at, first + at))
+        for values in (calls.values, levels.Flat.of(calls, float(calls.places[0])).values):
+            at = first + (levels.split(levels.kinds_of(values, calls.unit)) or 0)
+            tested = levels.test(self.calls, slice(first, at), slice(at, last), self.repeated)
+            if tested.found or tested.shares:
+                self.places.append(_Place(at, at))
                 if depth > 1:
-                    self._search(first, first + at, depth - 1)
-                    self._search(first + at, last, depth - 1)
+                    self._search(first, at, depth - 1)
+                    self._search(at, last, depth - 1)
                 return
+
+    def _find_late(self, place: _Place) -> None:
+        """Move a change to where the difference begins, if the calls nearest to it do not differ yet, or any longer."""
+        tested = self.test(place)
+        late = min(tested.compared, key=lambda one: (one.chance, not one.late)).late if tested.compared else 0
+        at = late + (place.last if late > 0 else place.first)
+        if abs(late) >= levels.MIN_SURE_CALLS and tested.found:  # another shift, and the change is judged without it
+            self.places.append(_Place(at, at))
+            self._find_late(place)
+        elif 0 < abs(late) < levels.MIN_SURE_CALLS:  # these can hide that anything differs
+            self.places.remove(place)
+            ends = min(at, place.first), max(at, place.last)
+            self.places.append(_Place(*ends, place.changes, late=True))
 
     def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
         """Return the calls before and after a place, up to the next place, or up to the next change."""
@@ -285,8 +310,7 @@ class _Line:
 
     def test(self, place: _Place) -> levels.Test:
         """Return what differs at a place."""
-        before, after = self.near(place)
-        return levels.test(self.calls[before], self.calls[after])
+        return levels.test(self.calls, *self.near(place), self.repeated)
 
     def judged(self) -> Iterator[SeriesStep | FewCalls | ShareChange | Slope]:
         """Yield what is found at changes, at places that nobody announced, and between them."""
@@ -300,19 +324,6 @@ class _Line:
     def _judge_change(self, place: _Place) -> Iterator[SeriesStep | FewCalls | ShareChange]:
         """Judge a change, or a set of changes."""
         tested = self.test(place)
-        late = min(tested.compared, key=lambda one: (one.chance, not one.late)).late if tested.compared else 0
-        # A few calls of the other level beside the change can hide that anything differs.
-        late = late if tested.found or abs(late) < levels.MIN_SURE_CALLS else 0
-        if late:  # the calls nearest to the change do not differ: what moves begins elsewhere
-            at = late + (place.last if late > 0 else place.first)
-            if abs(late) >= levels.MIN_SURE_CALLS:
-                self.places.append(_Place(at, at))
-                yield from self._judge_change(place)
-                return
-            self.places.remove(place)
-            place = replace(place, first=min(at, place.first), last=max(at, place.last))
-            self.places.append(place)
-            tested = self.test(place)
         sides = self.near(place)
         before, after = (self.calls[rows] for rows in sides)
         # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
@@ -327,14 +338,14 @@ class _Line:
                 Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
                 Doubt.CHANCE: one.chance > levels.SURE,
                 Doubt.MOVES: alone > 0,
-                Doubt.LATE: bool(late),
+                Doubt.LATE: place.late,
                 Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
                 Doubt.OPTION: one.share is not None,
             }
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
                 continue  # such as a unit more or less that is also found where nothing changed
             step = self._step(one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
-            yield replace(step, causes=(), weak=True) if doubts[Doubt.ROUNDING] and late else step
+            yield replace(step, causes=(), weak=True) if doubts[Doubt.ROUNDING] and place.late else step
         if not tested.found:
             yield from self._mix(place, tested)
 
@@ -373,8 +384,16 @@ class _Line:
         sizes = []
         for rows in self.near(place, known=True):
             shifts = [one for one in self.places if not one.changes and rows.start < one.first < rows.stop]
-            sizes += [_moves(self.calls[rows]), *(self.test(one).size for one in shifts)]
+            sizes += [self._moves(rows), *(self.test(one).size for one in shifts)]
         return max(sizes)
+
+    def _moves(self, rows: slice) -> float:
+        """Return the largest difference that the test finds within calls among which nothing changed; 0 if none."""
+        # Nearer to an end, nothing is found.
+        first, last = rows.start + levels.MIN_SURE_CALLS, rows.stop - levels.MIN_SURE_CALLS
+        places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)).tolist() if first <= last else []
+        sides = [(slice(rows.start, at), slice(at, rows.stop)) for at in places]
+        return max((levels.test(self.calls, *pair, self.repeated).size for pair in sides), default=0.0)
 
     def _judge_split(self, place: _Place) -> Iterator[SeriesStep | ShareChange]:
         """Judge a place that nobody announced."""
@@ -385,7 +404,7 @@ class _Line:
         tried = after.stop - before.start
         found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
         large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
-        if large and max(_moves(self.calls[rows]) for rows in (before, after)) < max(one.size for one in large) / 2:
+        if large and max(self._moves(rows) for rows in (before, after)) < max(one.size for one in large) / 2:
             for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
                 weak = not self.part.in_octas and 0 < one.change <= 1 + levels.ROUNDED
                 doubts = (Doubt.CHANCE,) if one.chance * tried > levels.SURE else ()
@@ -425,25 +444,21 @@ class _Line:
 
     def _growth(self, shifts: Sequence[int]) -> Iterator[Slope]:
         """Yield the gradual growth between changes and the shifts that growth does not make."""
-        known = [end for place in self.places if place.changes for end in (place.first, place.last)]
-        edges = sorted({0, *np.searchsorted(self.versions, shifts).tolist(), *known, len(self.calls)})
-        for first, last in pairwise(edges):
+        known = self._edges(place for place in self.places if place.changes)
+        for first, last in pairwise(sorted({*known, *np.searchsorted(self.versions, shifts).tolist()})):
             calls = self.calls[first:last]
-            rates = np.array(calls.growth())
+            if len(calls) < 2 * levels.MIN_SURE_CALLS:
+                continue
+            flat = levels.Flat.of(calls, float(calls.places[0]))
+            score = float(scipy.special.stdtrit(flat.freedom, 1 - levels.POSSIBLE / 2))
+            rates = flat.rates[0] + np.array([0, -score, score]) * np.sqrt(flat.covariance[0, 0])
             grown = float(np.ptp(calls.places))
-            if abs(rates[0]) * grown < levels.ALIKE:
+            if rates[1] * rates[2] <= 0 or abs(rates[0]) * grown < levels.ALIKE:
                 continue
             ends = int(self.versions[first]), int(self.versions[last - 1])
             level = float(calls.values.mean()) / (calls.unit if self.part.in_octas else 1)
             rate, low, high = (1_000 * level * rates * grown / max(ends[1] - ends[0], 1)).tolist()
             yield Slope(self.stratum, self.part.value, *ends, rate, low, high, level, len(calls))
-
-
-def _moves(side: levels.Calls) -> float:
-    """Return the largest difference that the test finds within calls among which nothing changed; 0 if none."""
-    first, last = levels.MIN_SURE_CALLS, len(side) - levels.MIN_SURE_CALLS  # nearer to an end, nothing is found
-    places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)) if first <= last else ()
-    return max((levels.test(side[:at], side[at:]).size for at in places), default=0.0)
 
 
 def _mix_of_strata(

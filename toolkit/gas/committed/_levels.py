@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -32,7 +32,7 @@ WINDOW = 200
 SURE = 1e-5
 # Chance of a doubtful finding: the smallest that eight calls on each side can reach, which is 1 in 6,435.
 POSSIBLE = 2e-4
-# Chance of what is described and blamed on nothing: other shares, and where. It is the usual evidence.
+# Chance of what is described and blamed on nothing: growth, what a byte costs, other shares. It is the usual evidence.
 DESCRIBED = 0.01
 # Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
 # within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
@@ -48,6 +48,8 @@ ALIKE = 0.02
 ROUNDED = 0.25
 # Each bound of a mean holds with this probability.
 BOUND = 0.975
+# Less is what floating-point numbers leave of equal ones.
+NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,38 +82,55 @@ class Calls:
     def __getitem__(self, rows: slice | Ints) -> Calls:
         return replace(self, values=self.values[rows], places=self.places[rows], sizes=self.sizes[rows])
 
-    def growth(self) -> tuple[float, float, float]:
-        """Return growth per call as a share of the level, with its 99.98 % bounds: Theil-Sen on logarithms.
 
-        Zeros if the values do not grow significantly, or one of them is not positive.
-        """
-        if len(self) < 2 * MIN_SURE_CALLS or self.values.min() <= 0:
-            return 0.0, 0.0, 0.0
-        ways = level_numbers(self.values, self.unit)
-        most = np.flatnonzero(ways == np.bincount(ways).argmax())
-        some = most[np.linspace(0, len(most) - 1, min(len(most), WINDOW)).astype(int)]
-        if np.ptp(self.values[some]) == 0:
-            return 0.0, 0.0, 0.0
-        slope, _, low, high = scipy.stats.theilslopes(np.log(self.values[some]), self.places[some], 1 - POSSIBLE)
-        return (float(slope), float(low), float(high)) if low * high > 0 else (0.0, 0.0, 0.0)
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Calls as they would be at one place and with one size of payload.
 
-    def at(self, place: float, size: float) -> tuple[Floats, float]:
-        """Return the values that the calls would have at a place and with a payload of a size.
+    Attributes
+    ----------
+    values : ndarray of float64
+    away : ndarray of float64
+        How many calls and bytes each call is away from there, and the same again for later calls alone, of shape
+        (number of calls, 4).
+    rates : ndarray of float64
+        Growth per call and what a byte costs, as shares of the level, and how these differ later; 0 where nothing
+        speaks for it.
+    covariance : ndarray of float64
+        What is not known of the rates.
+    freedom : int
+        Degrees of freedom of that.
+    """
 
-        The second result is the relative error of that: what is not known of a slope is not known of the level there.
-        """
-        calls = self
-        # Ways may have payloads of their own, so what a size costs is what it costs within a way.
-        ways = level_numbers(self.values, self.unit)
-        sizes, values = (one - (np.bincount(ways, one) / np.bincount(ways))[ways] for one in (self.sizes, self.values))
-        if np.ptp(sizes) and np.ptp(values):
-            line = scipy.stats.linregress(sizes, values)
-            if line.pvalue <= SURE:
-                calls = replace(self, values=self.values - line.slope * (self.sizes - size))
-        rate, low, high = calls.growth()
-        away = calls.places - place
-        error = abs(float(away.mean())) * (high - low) / (2 * scipy.stats.norm.isf(POSSIBLE / 2))
-        return calls.values * np.exp(-rate * away), error
+    values: Floats
+    away: Floats
+    rates: Floats
+    covariance: Floats
+    freedom: int
+
+    @classmethod
+    def of(cls, calls: Calls, place: float, later: Flags | None = None) -> Flat:
+        """Return calls at a place and with their mean size; `later` marks those after a change, which may move them."""
+        sides = np.zeros(len(calls), np.int64) if later is None else later.astype(np.int64)
+        ways = sides.copy()
+        for side in np.unique(sides):
+            ways[sides == side] += 2 * level_numbers(calls.values[sides == side], calls.unit)
+        common = [calls.places - place, calls.sizes - calls.sizes.mean()]
+        # What a change does to growth, or to the cost of a byte, is a rate of the later side alone.
+        away = np.stack([*common, *(one * sides for one in common)], axis=1)
+        accounts = []
+        # Sizes that vary look like ways, and ways have sizes of their own: what leaves less explains more.
+        for groups in (ways, sides):
+            rates, covariance, freedom = _regression(calls.values, away, groups)
+            values = calls.values - _means(calls.values, groups) * (away @ rates)
+            left = float(np.square(values - _means(values, groups)).sum()) / freedom
+            accounts.append((left, cls(values, away, rates, covariance, freedom)))
+        return min(accounts, key=lambda account: account[0])[1]
+
+    def unknown(self, one: Flags, two: Flags) -> float:
+        """Return the variance of the difference of two means that is due to what is not known of the rates."""
+        first, second = (self.values[rows].mean() * self.away[rows].mean(axis=0) for rows in (one, two))
+        return float((second - first) @ self.covariance @ (second - first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +204,38 @@ def level_numbers(values: Floats, unit: float) -> Ints:
     return np.digitize(values, distinct[1:][apart])
 
 
+def _means(values: Floats, groups: Ints) -> Floats:
+    """Return for each value the mean of its group."""
+    return np.asarray((np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups])
+
+
+def _regression(values: Floats, away: Floats, groups: Ints) -> tuple[Floats, Floats, int]:
+    """Return the rates that groups of calls share, their covariance and its degrees of freedom.
+
+    It is a linear regression of each call's share of the mean of its group. One serves both sides of a change: neither
+    side alone would show growth that moves the difference of both.
+    """
+    number = away.shape[1]
+    centred = np.stack([one - _means(one, groups) for one in away.T])
+    means = _means(values, groups)
+    shares = np.divide(values - means, means, out=np.zeros(len(values)), where=means > 0)
+    rates, covariance = np.zeros(number), np.zeros((number, number))
+    freedom = len(values) - len(np.unique(groups))
+    kept = (np.ptp(centred, axis=1) > 0) & (np.abs(shares).max() > NOTHING)
+    while kept.any() and freedom > kept.sum():
+        columns = centred[kept]
+        inverse = np.linalg.pinv(columns @ columns.T)
+        found = inverse @ columns @ shares
+        off = shares - found @ columns
+        spread = inverse * float(off @ off) / (freedom - int(kept.sum()))
+        scores = np.abs(found) / np.sqrt(np.maximum(np.diag(spread), NOTHING**2))
+        if 2 * scipy.special.stdtr(freedom - kept.sum(), -scores.min()) <= DESCRIBED:
+            rates[kept], covariance[np.ix_(kept, kept)] = found, spread
+            break
+        kept[np.flatnonzero(kept)[scores.argmin()]] = False
+    return rates, covariance, max(1, freedom - int(kept.sum()))
+
+
 def chance_of_shares(before: int, after: int, totals: Ints) -> float:
     """Return the chance that so many of all calls on each side differ as much if their shares are equal (Fisher)."""
     return float(scipy.stats.fisher_exact([(before, after), totals - (before, after)]).pvalue)
@@ -195,14 +246,22 @@ def can_tell(before: int, after: int) -> bool:
     return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
-def inflation(before: Floats, after: Floats) -> float:
+def inflation(residual: Floats, unit: float) -> float:
     """Return how many calls are worth one independent call, at least 1, judging by how alike neighbours are."""
-    residual = np.concatenate([side - side.mean() for side in (before, after)])
+    # What rounding leaves of growth is alike among neighbours, too, and no habit of callers.
+    residual = np.where(np.abs(residual) > unit / 2, residual, 0.0)
     power, size = float(residual @ residual), len(residual)
-    if size < 2 * MIN_SURE_CALLS or power <= 1e-9 * size:
+    if size < 2 * MIN_SURE_CALLS or not power:
         return 1.0
     alike = min(float(residual[1:] @ residual[:-1]) / power, 1 - 2 / size)  # all of them are worth one at least
     return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
+
+
+def habits(stretches: Iterable[Calls]) -> float:
+    """Return how many calls are worth one independent call, from stretches of a series between all its places."""
+    flat = [(Flat.of(calls, float(calls.places.mean())).values, calls.unit) for calls in stretches if len(calls)]
+    off = [values - _means(values, level_numbers(values, unit)) for values, unit in flat]
+    return inflation(np.concatenate(off), flat[0][1])
 
 
 def kinds_of(values: Floats, unit: float) -> Ints:
@@ -236,109 +295,135 @@ def split(kinds: Ints) -> int | None:
     return best if certain and MIN_SURE_CALLS <= best <= size - MIN_SURE_CALLS else None
 
 
-def test(before: Calls, after: Calls) -> Test:
-    """Compare the calls before and after a place, level by level; nothing is found with fewer than 5 on a side."""
-    sides = before[-WINDOW:], after[:WINDOW]
-    if min(map(len, sides)) < MIN_CALLS:
+def test(calls: Calls, before: slice, after: slice, repeated: float) -> Test:
+    """Compare the calls before and after a place, level by level; nothing is found with fewer than 5 on a side.
+
+    So many calls as `repeated` are worth one independent call; more, if those compared are more alike.
+    """
+    rows = np.arange(before.start, before.stop)[-WINDOW:], np.arange(after.start, after.stop)[:WINDOW]
+    if min(map(len, rows)) < MIN_CALLS:
         return Test()
-    place = float(sides[1].places[0]) - 0.5
-    size = float(np.concatenate([side.sizes for side in sides]).mean())
-    flat, errors = zip(*(side.at(place, size) for side in sides), strict=True)
-    values = np.concatenate(flat)
-    later = np.arange(len(values)) >= len(flat[0])
-    levels = level_numbers(values, before.unit)
-    count = int(levels.max()) + 1
-    counts = np.array([np.bincount(levels[later == side], minlength=count) for side in (False, True)])
-    totals = counts.sum(axis=1)
-    chances = np.array([chance_of_shares(one, two, totals) for one, two in counts.T])
-    there = (counts > ABSENT * totals[:, None]) | ((counts > 0) & (chances > POSSIBLE))
-    several = there.sum(axis=1).max() > 1
-    repeated = inflation(values[~later], values[later])
-    compared = []
-    for one, two in _pairs(values, levels, later, counts, there):
-        sides_of = values[~later & (levels == one)], values[later & (levels == two)]
-        mine = np.isin(levels, [level for level in (one, two) if level is not None])
-        if one is None or two is None:
-            level, side = (one, 0) if two is None else (two, 1)
-            mean = float(sides_of[side].mean())
-            old, new = (mean, None) if two is None else (None, mean)
-            # Callers that repeat a call are worth fewer independent ones.
-            chance = 2 * float(scipy.stats.norm.sf(scipy.stats.norm.isf(chances[level] / 2) / math.sqrt(repeated)))
-            share = float(counts[side, level] / totals[side])
-            difference = Difference(old, new, np.nan, np.nan, len(sides_of[0]), len(sides_of[1]), chance, level, share)
-            late = _late(mine.astype(np.int64), np.arange(len(values)), len(flat[0]))
+    sides = _Sides(calls[np.concatenate(rows)], len(rows[0]), repeated)
+    moved_shares = sides.several and sides.chances.min() <= DESCRIBED
+    shares = (sides.counts / sides.totals[:, None]).T.tolist() if moved_shares else []
+    return Test(tuple(map(sides.compared, sides.pairs())), tuple((way, *pair) for way, pair in enumerate(shares)))
+
+
+class _Sides:
+    """The calls before and after a place, and their levels once growth and sizes are taken out."""
+
+    def __init__(self, calls: Calls, place: int, repeated: float) -> None:
+        self.calls, self.place = calls, place
+        self.later = np.arange(len(calls)) >= place
+        self.flat = Flat.of(calls, float(calls.places[place]) - 0.5, self.later)
+        self.levels = level_numbers(self.flat.values, calls.unit)
+        size = int(self.levels.max()) + 1
+        self.counts = np.array([np.bincount(self.levels[self.later == side], minlength=size) for side in (False, True)])
+        self.totals = self.counts.sum(axis=1)
+        self.chances = np.array([self.chance(level, level) for level in range(size)])
+        # A level of few calls that is missing on one side may have got none there by chance.
+        chosen = (self.counts > ABSENT * self.totals[:, None]) | ((self.counts > 0) & (self.chances > POSSIBLE))
+        self.before, self.after = (np.flatnonzero(side).tolist() for side in chosen)
+        self.several = max(len(self.before), len(self.after)) > 1
+        off = self.flat.values - _means(self.flat.values, self.later.astype(np.int64))
+        self.repeated = max(repeated, inflation(off, calls.unit))
+
+    def chance(self, before: int, after: int) -> float:
+        """Return the chance that two levels have as different shares if the shares are equal."""
+        return chance_of_shares(self.counts[0, before], self.counts[1, after], self.totals)
+
+    def rows(self, level: int, *, later: bool) -> Flags:
+        """Return which calls are those of a level on a side."""
+        return np.asarray((self.levels == level) & (self.later == later))
+
+    def pairs(self) -> list[tuple[int | None, int | None]]:
+        """Return the levels of the two sides that are one way: one that stays, or one that ends and one that begins."""
+        matched = list(zip(self.before, self.after, strict=False))
+        if len(self.before) == len(self.after) > 1 and self.before != self.after:
+            # One factor for all ways is one reason, even if a level is then where another was.
+            ratios = [self._mean(two, later=True) / max(self._mean(one, later=False), NOTHING) for one, two in matched]
+            if np.ptp(ratios) < ALIKE * max(ratios) and all(self.chance(*pair) > POSSIBLE for pair in matched):
+                return [*matched]
+        both = [level for level in self.before if level in self.after]
+        begun = [level for level in self.after if level not in both]
+        found: list[tuple[int | None, int | None]] = [(level, level) for level in both]
+        for one in (level for level in self.before if level not in both):
+            # A way that begins is the one that ends, at another cost, if as many calls take it.
+            two = max(begun, key=lambda level: self.chance(one, level), default=None)
+            two = two if two is not None and self.chance(one, two) > POSSIBLE else None
+            found.append((one, two))
+            begun = [level for level in begun if level != two]
+        return [*found, *((None, level) for level in begun)]
+
+    def _mean(self, level: int, *, later: bool) -> float:
+        return float(self.flat.values[self.rows(level, later=later)].mean())
+
+    def compared(self, pair: tuple[int | None, int | None]) -> Difference:
+        """Compare the two levels of a way."""
+        mine = np.isin(self.levels, [level for level in pair if level is not None])
+        one, two = pair
+        if one is not None and two is not None:
+            # A few calls of the other level next to the place look like growth, so levels are tried as they are, too.
+            plain, flat = (kinds_of(one[mine], self.calls.unit) for one in (self.calls.values, self.flat.values))
+            rows = np.flatnonzero(mine)
+            late = _late(plain, rows, self.place, constant=True) or _late(flat, rows, self.place)
+            return replace(self._both(one, two), way=one if self.several else None, late=late)
+        late = _late(mine.astype(np.int64), np.arange(len(mine)), self.place)
+        return replace(
+            self._option(one, later=False) if one is not None else self._option(two or 0, later=True), late=late
+        )
+
+    def _option(self, level: int, *, later: bool) -> Difference:
+        """Return a level that only one side has."""
+        mean, number = self._mean(level, later=later), int(self.counts[int(later), level])
+        # Callers that repeat a call are worth fewer independent ones.
+        score = scipy.stats.norm.isf(self.chances[level] / 2) / math.sqrt(self.repeated)
+        return Difference(
+            before=None if later else mean,
+            after=mean if later else None,
+            low=np.nan,
+            high=np.nan,
+            count_before=0 if later else number,
+            count_after=number if later else 0,
+            chance=2 * float(scipy.stats.norm.sf(score)),
+            way=level,
+            share=float(number / self.totals[int(later)]),
+        )
+
+    def _both(self, level_before: int, level_after: int) -> Difference:
+        """Compare a level before the place with one after it."""
+        rows = self.rows(level_before, later=False), self.rows(level_after, later=True)
+        before, after = (self.flat.values[side] for side in rows)
+        counts = len(before), len(after)
+        one, two = float(before.mean()), float(after.mean())
+        moved, separate = abs(two - one), level_before != level_after
+        apart = before.max() < after.min() or after.max() < before.min()
+        spread = sum(float(side.var(ddof=1)) / len(side) for side in (before, after) if len(side) > 1)
+        error = math.sqrt((spread + self.flat.unknown(*rows)) * self.repeated)
+        if (
+            moved < (1 - ROUNDED) * self.calls.unit
+            or (self.flat.rates.any() and moved < ALIKE * max(abs(one), abs(two)))
+            or (min(counts) < MIN_CALLS and not separate)
+        ):
+            chance = 1.0
+        elif apart and (not error or separate):
+            worth = [max(1, round(count / self.repeated)) for count in counts]
+            chance = 1 / math.comb(sum(worth), worth[0])
         else:
-            difference = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
-            late = _late(kinds_of(values[mine], before.unit), np.flatnonzero(mine), len(flat[0]))
-        way = one if difference.share is None and several else difference.way
-        compared.append(replace(difference, way=way, late=late))
-    moved_shares = several and chances.min() <= DESCRIBED
-    shares = (counts / totals[:, None]).T.tolist() if moved_shares else []
-    return Test(tuple(compared), tuple((way, *pair) for way, pair in enumerate(shares)))
+            score = moved / max(error, NOTHING)
+            chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / self.repeated, -score))
+        around = max(float(scipy.stats.norm.ppf(BOUND)) * error, self.calls.width)
+        return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
-def _pairs(
-    values: Floats, levels: Ints, later: Flags, counts: Ints, there: Flags
-) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the levels of the two sides that are one way: a level that stays, or one that ends and one that begins."""
-    olds, news = (np.flatnonzero(side).tolist() for side in there)
-    totals = counts.sum(axis=1)
-    if len(olds) == len(news) > 1 and olds != news:
-        # One factor for all ways is one reason, even if a level is then where another was.
-        ratios = [
-            values[later & (levels == b)].mean() / max(values[~later & (levels == a)].mean(), 1e-9)
-            for a, b in zip(olds, news, strict=True)
-        ]
-        alike = [
-            chance_of_shares(counts[0, a], counts[1, b], totals) > POSSIBLE for a, b in zip(olds, news, strict=True)
-        ]
-        if np.ptp(ratios) < ALIKE * max(ratios) and all(alike):
-            yield from zip(olds, news, strict=True)
-            return
-    both = [level for level in olds if level in news]
-    yield from zip(both, both, strict=True)
-    begun = [level for level in news if level not in both]
-    for one in (level for level in olds if level not in both):
-        # A way that begins is the one that ends, at another cost, if as many calls take it.
-        two = max(begun, key=lambda level: chance_of_shares(counts[0, one], counts[1, level], totals), default=None)
-        if two is not None and chance_of_shares(counts[0, one], counts[1, two], totals) > POSSIBLE:
-            begun.remove(two)
-            yield one, two
-        else:
-            yield one, None
-    yield from ((None, level) for level in begun)
+def _late(kinds: Ints, places: Ints, place: int, *, constant: bool = False) -> int:
+    """Return how many calls after a place the one is that certainly divides calls better; 0 if there is none.
 
-
-def _compare(
-    before: Floats, after: Floats, units: tuple[float, float], errors: tuple[float, ...], *, separate: bool
-) -> Difference:
-    """Compare the values of one way on both sides, whose growth leaves relative errors."""
-    counts = len(before), len(after)
-    one, two = float(before.mean()), float(after.mean())
-    apart = before.max() < after.min() or after.max() < before.min()
-    repeated = inflation(before, after)
-    spread = sum(float(side.var(ddof=1)) / len(side) for side in (before, after) if len(side) > 1)
-    error = math.hypot(math.sqrt(spread * repeated), errors[0] * one, errors[1] * two)
-    moved, unit = abs(two - one), units[0]
-    if (
-        moved < (1 - ROUNDED) * unit
-        or (any(errors) and moved < ALIKE * max(abs(one), abs(two)))
-        or (min(counts) < MIN_CALLS and not separate)
-    ):
-        chance = 1.0
-    elif apart and (not error or separate):
-        chance = 1 / math.comb(sum(counts), counts[0])
-    else:
-        chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / repeated, -moved / max(error, 1e-9)))
-    around = max(float(scipy.stats.norm.ppf(BOUND)) * error, units[1])
-    return Difference(one, two, two - one - around, two - one + around, *counts, chance)
-
-
-def _late(kinds: Ints, places: Ints, place: int) -> int:
-    """Return how many calls after a place the one is that certainly divides calls better; 0 if there is none."""
+    With `constant`, nothing may vary on its either side.
+    """
     gained = gains(kinds)
     best, at = int(gained.argmax()) + 1, int(np.searchsorted(places, place))
-    constant = np.ptp(kinds[:best]) == np.ptp(kinds[best:]) == 0  # where nothing varies, one call is enough
+    exact = np.ptp(kinds[:best]) == np.ptp(kinds[best:]) == 0  # where nothing varies, one call is enough
     certain = scipy.stats.chi2.sf(gained[best - 1], len(np.unique(kinds)) - 1) * len(kinds) <= POSSIBLE
     better = scipy.stats.chi2.sf(gained[best - 1] - gained[at - 1], 1) <= POSSIBLE
-    return int(places[best]) - place if best != at and certain and (constant or better) else 0
+    return int(places[best]) - place if best != at and certain and (exact or (better and not constant)) else 0
