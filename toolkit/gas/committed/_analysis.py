@@ -405,8 +405,11 @@ class _Line:
         found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
         large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
         if large and max(self._moves(rows) for rows in (before, after)) < max(one.size for one in large) / 2:
-            for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
-                weak = not self.part.in_octas and 0 < one.change <= 1 + levels.ROUNDED
+            # Growth that crosses a whole unit, or noise that does, looks like a shift by one; state does not shrink.
+            exact = not any(np.ptp(self.calls.values[rows]) for rows in (before, after))
+            for one in large:
+                unit = not self.part.in_octas and one.size <= 1 + levels.ROUNDED
+                weak = unit and not (exact and one.change < 0)
                 doubts = (Doubt.CHANCE,) if one.chance * tried > levels.SURE else ()
                 yield replace(self._step(one, place, doubts), weak=weak)
 
