@@ -246,22 +246,22 @@ def can_tell(before: int, after: int) -> bool:
     return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
-def inflation(residual: Floats, unit: float) -> float:
-    """Return how many calls are worth one independent call, at least 1, judging by how alike neighbours are."""
-    # What rounding leaves of growth is alike among neighbours, too, and no habit of callers.
-    residual = np.where(np.abs(residual) > unit / 2, residual, 0.0)
+def habits(stretches: Iterable[Calls]) -> float:
+    """Return how many calls are worth one independent call, at least 1, because callers repeat what they do.
+
+    That is judged by how alike neighbours are in the stretches of a series between all its places.
+    """
+    residual = np.zeros(0)
+    for calls in stretches:
+        flat = Flat.of(calls, float(calls.places.mean())).values
+        off = flat - _means(flat, level_numbers(flat, calls.unit))
+        # What rounding leaves of growth is alike among neighbours, too, and no habit.
+        residual = np.append(residual, np.where(np.abs(off) > (1 - ROUNDED) * calls.unit, off, 0.0))
     power, size = float(residual @ residual), len(residual)
     if size < 2 * MIN_SURE_CALLS or not power:
         return 1.0
     alike = min(float(residual[1:] @ residual[:-1]) / power, 1 - 2 / size)  # all of them are worth one at least
     return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
-
-
-def habits(stretches: Iterable[Calls]) -> float:
-    """Return how many calls are worth one independent call, from stretches of a series between all its places."""
-    flat = [(Flat.of(calls, float(calls.places.mean())).values, calls.unit) for calls in stretches if len(calls)]
-    off = [values - _means(values, level_numbers(values, unit)) for values, unit in flat]
-    return inflation(np.concatenate(off), flat[0][1])
 
 
 def kinds_of(values: Floats, unit: float) -> Ints:
@@ -298,7 +298,7 @@ def split(kinds: Ints) -> int | None:
 def test(calls: Calls, before: slice, after: slice, repeated: float) -> Test:
     """Compare the calls before and after a place, level by level; nothing is found with fewer than 5 on a side.
 
-    So many calls as `repeated` are worth one independent call; more, if those compared are more alike.
+    So many calls as `repeated` are worth one independent call.
     """
     rows = np.arange(before.start, before.stop)[-WINDOW:], np.arange(after.start, after.stop)[:WINDOW]
     if min(map(len, rows)) < MIN_CALLS:
@@ -325,8 +325,7 @@ class _Sides:
         chosen = (self.counts > ABSENT * self.totals[:, None]) | ((self.counts > 0) & (self.chances > POSSIBLE))
         self.before, self.after = (np.flatnonzero(side).tolist() for side in chosen)
         self.several = max(len(self.before), len(self.after)) > 1
-        off = self.flat.values - _means(self.flat.values, self.later.astype(np.int64))
-        self.repeated = max(repeated, inflation(off, calls.unit))
+        self.repeated = repeated
 
     def chance(self, before: int, after: int) -> float:
         """Return the chance that two levels have as different shares if the shares are equal."""
