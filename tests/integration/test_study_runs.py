@@ -156,7 +156,7 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     place = reports.write(run, tmp_path / "report.html")
     html = place.read_text("utf-8")
     words = re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))[:3000]
-    assert f"version {truth(ledger, 'all costs rise tenfold')}" in words
+    assert f"version {truth(ledger, 'all costs rise tenfold'):,}" in words
     assert "APT supply" in words
     assert "the gas schedule rose tenfold" in words
     assert "model gas" in words

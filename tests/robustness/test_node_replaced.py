@@ -90,7 +90,7 @@ def test_another_history_stops_a_run(proxy, honest, tmp_path, replaced, what):
         return study(url, calls, versions).run(out, executor=executor, progress=False)
 
     replaced(8 if what == "committed" else 120)
-    with pytest.raises(RunStopped, match=r"expected transaction \d+ to be 0x[0-9a-f]+, (got 0x|but it is missing)"):
+    with pytest.raises(RunStopped, match=r"expected transaction [\d,]+ to be 0x[0-9a-f]+, (got 0x|but it is missing)"):
         run(proxy.url, tmp_path / "run")
     with pytest.raises(StudyError, match=r"has a run of another ledger: .*Choose another folder"):
         run(proxy.url, tmp_path / "run")
@@ -171,7 +171,7 @@ def test_a_backend_that_lags_is_no_other_ledger(proxy, whole):
 
 @pytest.mark.fault("a head or oldest version that goes back and stays there", "the run stops")
 @pytest.mark.parametrize(
-    ("header", "name"), [({"ledger_version": "700"}, "a head of 1499"), ({"ledger_oldest_version": "3"}, "an oldest")]
+    ("header", "name"), [({"ledger_version": "700"}, "a head of 1,499"), ({"ledger_oldest_version": "3"}, "an oldest")]
 )
 def test_a_head_or_oldest_version_that_goes_back_stops_a_run(proxy, tmp_path, header, name):
     """The anchor may be there all the same, such as after a restore from a backup."""
@@ -206,7 +206,7 @@ def test_without_transactions_the_run_says_how_it_was_checked(proxy, status):
     assert run.manifest["nodes"][0]["anchor"] is None
     (note,) = (note for note in run.manifest["nodes"][0]["notes"] if "same ledger" in note)
     assert re.search(
-        r"transaction 1\d\d\d could not be read, so only the chain id, the head and the oldest version", note
+        r"transaction 1,\d\d\d could not be read, so only the chain id, the head and the oldest version", note
     )
     refuse.limit = len(proxy.requests) + 100
     with pytest.raises(RunStopped, match=r"chain id 4, .* got 77"):

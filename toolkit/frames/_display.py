@@ -110,8 +110,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     >>> frame = pd.DataFrame({"ledger_version": [1234, 1235], "octas": [1234567, 5], "note": [None, None]})
     >>> show(frame)
     ledger_version      octas
-         1,234  1,234,567
-         1,235          5
+             1,234  1,234,567
+             1,235          5
     [2 rows; without values: note]
     """
     given: Any = frame

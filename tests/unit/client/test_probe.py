@@ -145,7 +145,7 @@ def test_plans_start_from_what_was_found():
     node, _ = gateway(oldest=900_000)
     assert min(plan_versions(node, "0:-1/11")[0].versions) == 0
     oldest = node.probe().oldest_readable
-    with pytest.warns(UserWarning, match=f"versions 0 to {oldest - 1} are below the oldest"):
+    with pytest.warns(UserWarning, match=f"versions 0 to {oldest - 1:,} are below the oldest"):
         frame = fetch_views(node, CLOCK, versions="0:-1/11", progress=False)
     assert frame["ledger_version"].min() == oldest
     assert frame["error_code"].isna().all()
