@@ -235,6 +235,7 @@ class _Place:
     last: int
     changes: tuple[Change, ...] = ()
     late: bool = False
+    elsewhere: bool = False
 
 
 class _Line:
@@ -291,7 +292,8 @@ class _Line:
     def _find_late(self, place: _Place) -> None:
         """Move a change to where the difference begins, if the calls nearest to it do not differ yet, or any longer."""
         tested = self.test(place)
-        late = min(tested.compared, key=lambda one: (one.chance, not one.late)).late if tested.compared else 0
+        first = min(tested.compared, key=lambda one: (one.chance, not one.late), default=None)
+        late = first.late if first else 0
         at = late + (place.last if late > 0 else place.first)
         if abs(late) >= levels.MIN_SURE_CALLS and tested.found:  # another shift, and the change is judged without it
             self.places.append(_Place(at, at))
@@ -299,7 +301,7 @@ class _Line:
         elif 0 < abs(late) < levels.MIN_SURE_CALLS:  # these can hide that anything differs
             self.places.remove(place)
             ends = min(at, place.first), max(at, place.last)
-            self.places.append(_Place(*ends, place.changes, late=True))
+            self.places.append(_Place(*ends, place.changes, late=True, elsewhere=first is not None and first.elsewhere))
 
     def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
         """Return the calls before and after a place, up to the next place, or up to the next change."""
@@ -345,6 +347,8 @@ class _Line:
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
                 continue  # such as a unit more or less that is also found where nothing changed
             step = self._step(one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
+            if place.elsewhere:
+                step = replace(step, causes=(), doubts=tuple(doubt for doubt in step.doubts if doubt is not Doubt.LATE))
             yield replace(step, causes=(), weak=True) if doubts[Doubt.ROUNDING] and place.late else step
         if not tested.found:
             yield from self._mix(place, tested)

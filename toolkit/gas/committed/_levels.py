@@ -153,6 +153,8 @@ class Difference:
         Share of the calls that take the way, on the side where it exists, if it exists on one side only.
     late : int
         Calls from the place to another at which the difference certainly begins; 0 if it may begin at the place.
+    elsewhere : bool
+        Whether nothing varies before and after that, so that it is proved and not only likely.
     """
 
     before: float | None
@@ -165,6 +167,7 @@ class Difference:
     way: int | None = None
     share: float | None = None
     late: int = 0
+    elsewhere: bool = False
 
     @property
     def change(self) -> float:
@@ -362,15 +365,15 @@ class _Sides:
         mine = np.isin(self.levels, [level for level in pair if level is not None])
         one, two = pair
         if one is not None and two is not None:
-            # A few calls of the other level next to the place look like growth, so levels are tried as they are, too.
-            plain, flat = (kinds_of(one[mine], self.calls.unit) for one in (self.calls.values, self.flat.values))
+            found = replace(self._both(one, two), way=one if self.several else None)
             rows = np.flatnonzero(mine)
-            late = _late(plain, rows, self.place, constant=True) or _late(flat, rows, self.place)
-            return replace(self._both(one, two), way=one if self.several else None, late=late)
-        late = _late(mine.astype(np.int64), np.arange(len(mine)), self.place)
-        return replace(
-            self._option(one, later=False) if one is not None else self._option(two or 0, later=True), late=late
-        )
+            # A few calls of the other level next to the place look like growth, so levels are tried as they are, too.
+            kinds = [kinds_of(values[mine], self.calls.unit) for values in (self.calls.values, self.flat.values)]
+        else:
+            found = self._option(one, later=False) if one is not None else self._option(two or 0, later=True)
+            rows, kinds = np.arange(len(mine)), [mine.astype(np.int64)]
+        proved = _late(kinds[0], rows, self.place, constant=True)
+        return replace(found, late=proved or _late(kinds[-1], rows, self.place), elsewhere=bool(proved))
 
     def _option(self, level: int, *, later: bool) -> Difference:
         """Return a level that only one side has."""
