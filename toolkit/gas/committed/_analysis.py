@@ -278,9 +278,15 @@ class _Line:
         calls = self.calls[first:last]
         if len(calls) < 2 * levels.MIN_SURE_CALLS or not np.ptp(calls.values):
             return
-        # A shift looks like growth, and growth like a shift: the test tells them apart.
-        for values in (calls.values, levels.Flat.of(calls, float(calls.places[0])).values):
-            at = first + (levels.split(levels.kinds_of(values, calls.unit)) or 0)
+        flat = levels.Flat.of(calls, float(calls.places[0])).values
+        # A shift looks like growth, and growth like a shift: the test tells them apart. Levels that end or begin are
+        # tried first, because growth within them divides calls better at other places.
+        for kinds in (
+            levels.level_numbers(calls.values, calls.unit),
+            levels.kinds_of(calls.values, calls.unit),
+            levels.kinds_of(flat, calls.unit),
+        ):
+            at = first + (levels.split(kinds) or 0)
             tested = levels.test(self.calls, slice(first, at), slice(at, last), self.repeated)
             if tested.found or tested.shares:
                 self.places.append(_Place(at, at))
@@ -406,7 +412,7 @@ class _Line:
         yield from self._mix(place, tested)
         # The place was chosen among all calls, so the chance of a difference is corrected for them.
         tried = after.stop - before.start
-        found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
+        found = [one for one in tested.found if one.chance * tried <= levels.SURE and one.share is None]
         large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
         if large and max(self._moves(rows) for rows in (before, after)) < max(one.size for one in large) / 2:
             # Growth that crosses a whole unit, or noise that does, looks like a shift by one; state does not shrink.
@@ -414,8 +420,7 @@ class _Line:
             for one in large:
                 unit = not self.part.in_octas and one.size <= 1 + levels.ROUNDED
                 weak = unit and not (exact and one.change < 0)
-                doubts = (Doubt.CHANCE,) if one.chance * tried > levels.SURE else ()
-                yield replace(self._step(one, place, doubts), weak=weak)
+                yield replace(self._step(one, place), weak=weak)
 
     def _step(self, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
         """Return a difference as a step between two calls."""
