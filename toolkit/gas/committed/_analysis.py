@@ -412,9 +412,10 @@ class _Line:
         yield from self._mix(place, tested)
         # The place was chosen among all calls, so the chance of a difference is corrected for them.
         tried = after.stop - before.start
-        found = [one for one in tested.found if one.chance * tried <= levels.SURE and one.share is None]
+        found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
         large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
-        if large and max(self._moves(rows) for rows in (before, after)) < max(one.size for one in large) / 2:
+        certain = any(one.chance * tried <= levels.SURE for one in large)
+        if certain and max(self._moves(rows) for rows in (before, after)) < max(one.size for one in large) / 2:
             # Growth that crosses a whole unit, or noise that does, looks like a shift by one; state does not shrink.
             exact = not any(np.ptp(self.calls.values[rows]) for rows in (before, after))
             for one in large:
