@@ -82,9 +82,7 @@ def test_every_call_is_judged_and_explain_says_what_happened(run):
     assert "117 of 508 parameters changed, every one ×0.1" in lines[2]
     assert "put: execution (3 new slots) grows gradually, +77 % over 21 transactions from version 333 to 489 " in text
     assert "(56 gas units per 1,000 versions); no change explains it" in text  # and not across the upgrade at 503
-    assert (
-        "transfer: usage changed between versions 891 and 892, not a step: 1 new slot from 61 to 100 %" in text
-    )
+    assert "transfer: usage changed between versions 891 and 892, not a step: 1 new slot from 61 to 100 %" in text
     assert "unexplained" not in text
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 VERSIONS, PLANNED = 1_000, 800
+# Requests that are on their way when the button is pressed: the bar may have counted them before they are kept.
+ON_THEIR_WAY = 20
 # The node answers so many requests and then none, so the sweep cannot end before the button is pressed.
 ANSWERED = 700
 SETUP = f"""
@@ -95,6 +97,6 @@ def test_a_sweep_is_stopped_half_way_and_goes_on_from_what_was_kept(kernel):
     assert kernel.run(TOLD) == "ok"
     rows, dtype, before, after, hits = kernel.text.split()
     assert (int(rows), dtype) == (PLANNED, "uint64[pyarrow]")
-    assert PLANNED // 2 <= int(before) < PLANNED
-    assert int(hits) >= PLANNED // 2
-    assert int(after) - int(before) <= PLANNED // 2
+    assert PLANNED // 2 - ON_THEIR_WAY <= int(before) < PLANNED
+    assert int(hits) >= PLANNED // 2 - ON_THEIR_WAY
+    assert int(after) - int(before) <= PLANNED // 2 + ON_THEIR_WAY
