@@ -14,6 +14,9 @@ Result = TypeVar("Result")
 
 # More threads make `requests` slower, not faster.
 _MAX_THREADS = 32
+# Seconds after which a wait begins again: an interrupt that arrives just before Python blocks on a lock does not end it,
+# so an endless wait would miss Ctrl-C.
+_WAIT_S = 1.0
 
 
 def as_completed(
@@ -56,7 +59,8 @@ def as_completed(
                 begun = place + 1
             if not pending:
                 return
-            for future in sorted(wait(pending, return_when=FIRST_COMPLETED).done, key=failed_then_place):
+            done = wait(pending, _WAIT_S, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=failed_then_place):
                 yield pending.pop(future), future.result()
     finally:
         for future in pending:
