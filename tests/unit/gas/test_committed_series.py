@@ -306,6 +306,7 @@ def two_ways(before, after, *, at_row=200, more=0):
         ((32, 87), (32, 180), {1: (87, 180)}),  # one way doubles
         ((32, 87), (33, 90), {0: (32, 33), 1: (87, 90)}),  # both by a unit or three
         ((50, 100), (100, 200), {0: (50, 100), 1: (100, 200)}),  # a level takes the place of another
+        ((50, 100), (90, 140), {0: (50, 90), 2: (100, 140)}),  # both by 40, such as a slot more
         ((30, 60), (90, 60), {0: (30, 90)}),  # a way becomes the dearer one
     ],
 )
@@ -322,6 +323,15 @@ def test_a_way_that_comes_to_cost_what_another_does_is_a_step_with_a_doubt():
     [step] = analyse(two_ways((30, 60), (60, 60)), [at(200)]).steps
     assert (step.way, step.before, step.after) == (0, 30, None)
     assert step.doubts == (Doubt.OPTION,)
+
+
+def test_what_became_of_ways_of_which_some_end_and_others_begin_is_in_doubt():
+    """Costs of 95 and 142 become 137 and 185 while the shares move, too: 137 may be either of the former."""
+    rng = np.random.default_rng(9)
+    before, after = np.where(rng.random(200) < 0.4, 95, 142), np.where(rng.random(200) < 0.1, 137, 185)
+    steps = analyse(frame_of(np.concatenate([before, after])), [at(200)]).steps
+    assert {step.before for step in steps} == {95, 142, None}
+    assert all(Doubt.OPTION in step.doubts for step in steps)
 
 
 def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():

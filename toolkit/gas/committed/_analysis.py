@@ -340,6 +340,8 @@ class _Line:
         if len(place.changes) > 1:
             yield from self._between(place, before, after, alike=not tested.found)
         alone = self._moves_alone(place) if tested.found else 0.0
+        # Where ways end and others begin, which of them became which is not certain.
+        turned = {one.before is None for one in tested.found if one.share is not None} == {True, False}
         for one in tested.found:
             doubts = {
                 Doubt.SET: len(place.changes) > 1,
@@ -348,7 +350,7 @@ class _Line:
                 Doubt.MOVES: alone > 0,
                 Doubt.LATE: place.late,
                 Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
-                Doubt.OPTION: one.share is not None,
+                Doubt.OPTION: one.share is not None or turned,
             }
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
                 continue  # such as a unit more or less that is also found where nothing changed
