@@ -129,7 +129,7 @@ def _help_without_command(context: typer.Context) -> None:
 
 
 @cache
-def _command() -> Any:
+def _root_command() -> Any:
     """Return the command made of `app`, once for all calls of `main` in a process: it takes 40 ms to make."""
     return typer.main.get_command(app)
 
@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         _check_utf8(given)
-        code = _command()(args=given, prog_name="ledger-toolkit", standalone_mode=False)
+        code = _root_command()(args=given, prog_name="ledger-toolkit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
