@@ -11,9 +11,10 @@ FOR_TESTS := '.[dev,test]'
 FOR_ALL := '.[dev,test,docs]'
 
 # Hundreds of processes are started by the tests: they compile the package once. In a fresh clone pytest first compiles the
-# tests and the packages that they import: the workers, which load all of them at the same moment, would each do it again.
+# tests and the packages that they import, and the history of the embedded node is built and stored: the workers, which load
+# all of them at the same moment, would each do it again.
 unexport PYTHONDONTWRITEBYTECODE
-COMPILE := [ -e tests/__pycache__ ] || $(VENV_PYTHON) -m pytest -q --collect-only tests >/dev/null || true
+COMPILE := [ -e tests/__pycache__ ] || { $(VENV_PYTHON) -m pytest -q --collect-only tests >/dev/null; $(VENV_PYTHON) -c "import toolkit; toolkit.connect().close()"; } || true
 
 .PHONY: demo lab docs test lint unit notebooks browser search audit lock wheelhouse class clean
 

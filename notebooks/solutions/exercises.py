@@ -100,17 +100,22 @@ def exercises(seed: int | None = None) -> dict[str, tuple[Exercise, Draw]]:
     """Return every exercise by number, with the values drawn for it."""
     global _DRAW  # noqa: PLW0603 - the functions below draw from it
     found = {}
-    with connect() as node:
-        for name, (unit, slips, compute) in _COMPUTED.items():
-            _DRAW = draw = Draw(name, seed)
-            one = compute(node)
-            mistakes = tuple((value, draw.text(text)) for value, text in one.mistakes if value != one.solution)
-            hints = (draw.text(one.hints[0]), draw.text(one.hints[1]))
-            found[name] = replace(one, unit=unit, slips=slips, mistakes=mistakes, hints=hints), draw
+    for name, (unit, slips, compute) in _COMPUTED.items():
+        _DRAW = draw = Draw(name, seed)
+        one = compute(_node())
+        mistakes = tuple((value, draw.text(text)) for value, text in one.mistakes if value != one.solution)
+        hints = (draw.text(one.hints[0]), draw.text(one.hints[1]))
+        found[name] = replace(one, unit=unit, slips=slips, mistakes=mistakes, hints=hints), draw
     for name, story in STORIES.items():
         draw = Draw(name, seed)
         found[name] = story(draw), draw
     return dict(sorted(found.items()))
+
+
+@cache
+def _node() -> Node:
+    """Return the node of all classes, which reads and searches once what several exercises use."""
+    return connect()
 
 
 def _value(
@@ -473,9 +478,15 @@ def _keys_that_are_missing(node: Node) -> Exercise:
 
 def _keys_until(node: Node, last: int) -> pd.Series[str]:
     """Return the keys that transactions up to a version wrote to the registry's table."""
+    keys = _keys(node)
+    return keys.loc[keys["first_version"] <= last, "key"]
+
+
+@cache
+def _keys(node: Node) -> pd.DataFrame:
+    """Return the keys up to the last version that an exercise asks for."""
     handle = node.contract("0xcafe::registry").handle()
-    history = fetch_transactions(node, f"0:{last}", progress=False)
-    return table_keys(history, handle, key_type="0x1::string::String")["key"]
+    return table_keys(fetch_transactions(node, "0:2999", progress=False), handle, key_type="0x1::string::String")
 
 
 def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFrame:
@@ -803,6 +814,7 @@ def _reads_to_find_a_step(_: Node) -> Exercise:
     )
 
 
+@cache
 def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
     """Return the gas steps of a call from version 30 to the head."""
     study = Study(title="Exercise", node=node, calls={"call": call}, versions=FindSteps("30:-1"))
@@ -946,6 +958,7 @@ def _part_that_rose_most(_: Node) -> Exercise:
     )
 
 
+@cache
 def _registrations(node: Node) -> pd.DataFrame:
     """Return the committed registrations of lesson 11."""
     transactions = fetch_transactions(node, "3000:3999", progress=False).transactions

@@ -85,6 +85,7 @@ class Lab:
 
     def __init__(self, folder, port):
         self.folder, self.url = folder, f"http://127.0.0.1:{port}"
+        self.context = None  # of all pages, so that the scripts of JupyterLab are read and compiled once
 
     def theme(self, name):
         """Choose the theme of pages opened from now on."""
@@ -119,7 +120,9 @@ class Lab:
         about = {"kernelspec": kernel, "language_info": {"name": "python"}}
         book = {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
         write(self.folder / f"work/{name}.ipynb", book)
-        page = browser.new_page(viewport={"width": width, "height": height})
+        self.context = self.context or browser.new_context()
+        page = self.context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
         answer = page.goto(f"{self.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
         assert answer.ok, f"{answer.url} answers with status {answer.status}"
@@ -182,7 +185,7 @@ def lab(chromium, tmp_path_factory):
             yield made
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(START_S)
 
 
 def wait_for(lab, server):
@@ -319,21 +322,27 @@ class Bare:
         self.page.wait_for_function("() => window.settled()")
 
 
+@pytest.fixture(scope="session")
+def context(browser):
+    """Return the context of all bare pages, which store nothing: a new one takes four times as long as a page."""
+    return browser.new_context()
+
+
 @pytest.fixture
-def bare(browser):
+def bare(context):
     """Return a function that shows a widget on a bare page; errors of its scripts fail the test."""
-    contexts, errors = [], []
+    pages, errors = [], []
 
     def show(widget, *, theme="light", width=1280, height=900):
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
         page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
         return Bare(page, widget, theme)
 
     yield show
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert errors == []
 
 

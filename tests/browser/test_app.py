@@ -87,7 +87,7 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
         finally:
             context.close()
             server.send_signal(signal.SIGINT)
-            _, errors = server.communicate(timeout=30)
+            _, errors = server.communicate(timeout=120)
     assert server.returncode == 130
     assert [line for line in errors.splitlines() if not line.startswith(("403 ", "Blocking ", "wrote error"))] == []
     assert list(tmp_path.glob("*ledger*")) + list(tmp_path.glob("voila_*")) == []

@@ -26,14 +26,19 @@ ANSWERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def offline(browser):
+    """Return a context without a network."""
+    return browser.new_context(offline=True)
+
+
 @pytest.mark.skipif(not (SITE / "searchindex.js").exists(), reason="the site is not built; `make docs` builds it")
 @pytest.mark.parametrize("question", ANSWERS)
-def test_an_everyday_question_finds_its_page_first(browser, question):
+def test_an_everyday_question_finds_its_page_first(offline, question):
     """As a user types it; the site is opened from files, without a network."""
-    context = browser.new_context(offline=True)
-    page = context.new_page()
+    page = offline.new_page()
     page.goto(f"{(SITE / 'search.html').as_uri()}?q={quote(question)}")
     first = page.locator("#search-results li > a").first
     first.wait_for(timeout=30_000)
     assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
-    context.close()
+    page.close()

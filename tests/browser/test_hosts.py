@@ -34,8 +34,9 @@ def form(node):
 
 
 @pytest.fixture
-def page(browser):
-    made = browser.new_page(viewport={"width": 1000, "height": 900})
+def page(context):
+    made = context.new_page()
+    made.set_viewport_size({"width": 1000, "height": 900})
     yield made
     made.close()
 

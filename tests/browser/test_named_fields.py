@@ -18,7 +18,7 @@ class Pair(embedded.Module, address="0xbeef"):
     def both(self, first: embedded.signer, second: embedded.signer, amount: u64) -> None:
         """Take two signers."""
 
-ledger = embedded.Ledger.with_history()
+ledger = embedded.Ledger.with_history(cache=True)
 ledger.publish(Pair)
 builder = toolkit.widgets.SimulationBuilder(toolkit.connect(ledger))
 builder

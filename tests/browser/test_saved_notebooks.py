@@ -39,7 +39,8 @@ def test_a_reopened_notebook_shows_the_last_result(lab, browser, shots, request,
     lab.end_kernels(view)
     view.close()
 
-    again = browser.new_page(viewport={"width": 1200, "height": 900})
+    again = lab.context.new_page()
+    again.set_viewport_size({"width": 1200, "height": 900})
     again.goto(f"{lab.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
     shown = again.locator(".ltk-picture")
     expect(shown).to_be_visible(timeout=120_000)

@@ -47,7 +47,7 @@ def faults(server):
 @pytest.fixture
 def client(faults):
     """Return a client that keeps nothing, with the ABIs it needs already read."""
-    with toolkit.connect(faults.node_url, cache=None, timeout_s=3) as node:
+    with toolkit.connect(faults.node_url, cache=None, timeout_s=30) as node:
         node.view(SIZE, ledger_version=VERSIONS[0])
         node.abis.prepare("0xcafe", "registry", VERSIONS)
         yield node
@@ -103,7 +103,7 @@ def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
 
 def test_requests_in_flight_share_their_latency(client, faults):
     """A hundred views do not wait one after the other: both sides hold many requests at once."""
-    faults.latency_s = 0.05
+    faults.latency_s = 0.5
     assert fetched(client)["error_code"].isna().all()
     assert faults.max_in_flight > 10
 

@@ -35,7 +35,7 @@ def whole(url, tmp_path_factory):
 @pytest.fixture
 def slow_study(url):
     """Return the study at a pace that leaves time to kill a worker."""
-    with toolkit.connect(url, requests_per_second=400) as node:  # a kill may come seconds late on a busy machine
+    with toolkit.connect(url, requests_per_second=200) as node:  # a kill may come seconds late on a busy machine
         yield toolkit.Study(node=node, calls=CALLS, versions=VERSIONS)
 
 

@@ -321,7 +321,7 @@ def test_what_may_pass_is_never_stored(proxy, undisturbed, tmp_path, failure, ti
 
     proxy.change = change
     try:
-        with toolkit.connect(proxy.url, cache=None, timeout_s=5) as bent:
+        with toolkit.connect(proxy.url, cache=None, timeout_s=30) as bent:
             toolkit.sync(bent, tmp_path / "bent", "0:399", partition=200, progress=False, **VIEW)
     except (ToolkitError, NodeUnreachable):
         proxy.change = None
@@ -342,7 +342,7 @@ def test_a_type_that_cannot_be_looked_up_is_not_stored(proxy, undisturbed, tmp_p
     proxy.change = failing("/v1/accounts/", failure, times)
     for attempt in range(3):
         try:
-            with toolkit.connect(proxy.url, cache=None, timeout_s=5) as bent:
+            with toolkit.connect(proxy.url, cache=None, timeout_s=30) as bent:
                 archive = toolkit.sync(bent, tmp_path / "bent", "0:399", **options)
             break
         except ToolkitError:

@@ -77,7 +77,7 @@ print("left", flush=True)
 _STUDY = """
 title = "Interrupted"
 node = "{url}"
-requests_per_second = 400
+requests_per_second = 150
 [versions]
 plan = "0:-1"
 [[call]]

@@ -259,7 +259,7 @@ def test_single_calls_show_no_credentials(gateway, encoding, caplog):
     """Each echo is an error of the tree; neither it nor what is behind it nor a log has a piece of the secret."""
     log_all(caplog)
     texts = []
-    with toolkit.connect(gateway.with_login, encoding=encoding, cache=None, timeout_s=2) as node:
+    with toolkit.connect(gateway.with_login, encoding=encoding, cache=None, timeout_s=30) as node:
         node.ledger()
         for version in gateway.change.echoes:
             try:
@@ -283,7 +283,7 @@ def test_frames_and_the_cache_hold_no_credentials(gateway, tmp_path, caplog):
     for misfit in (453, 454):  # a value that does not fit its type ends a typed sweep
         del gateway.change.echoes[misfit]
     item = {"key_type": "0x1::string::String", "value_type": "u64"}
-    with toolkit.connect(gateway.with_login, cache=tmp_path / "kept.sqlite3", timeout_s=2) as node:
+    with toolkit.connect(gateway.with_login, cache=tmp_path / "kept.sqlite3", timeout_s=30) as node:
         frame = toolkit.fetch_views(node, SIZE, versions=f"{FIRST}:{LAST}", progress=False)
         items = toolkit.fetch_table_items(
             node, "0x" + "a" * 64, keys=["x"], **item, versions=[441, 445], progress=False

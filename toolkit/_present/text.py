@@ -54,10 +54,13 @@ def visible(text: object, limit: int = 200) -> str:
     -------
     str
     """
+    text = str(text)
+    if len(text) <= limit and text.isascii() and text.isprintable() and "ModuleId {" not in text:
+        return text  # as nearly all texts, most of which are in figures of a report
     shown: list[str] = []
     size = marks = 0
     # Only the beginning of a long text is looked at; four characters for each one shown leave room for combining marks.
-    for char in unicodedata.normalize("NFC", _without_debug(str(text))[: 4 * limit]):
+    for char in unicodedata.normalize("NFC", _without_debug(text)[: 4 * limit]):
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks > MAX_MARKS:
             continue

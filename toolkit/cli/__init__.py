@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -127,6 +128,12 @@ def _help_without_command(context: typer.Context) -> None:
         raise typer.Exit
 
 
+@cache
+def _root_command() -> Any:
+    """Return the command made of `app`, once for all calls of `main` in a process: it takes 40 ms to make."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. An error is printed to stderr as one line.
 
@@ -160,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         _check_utf8(given)
-        code = app(args=given, prog_name="ledger-toolkit", standalone_mode=False)
+        code = _root_command()(args=given, prog_name="ledger-toolkit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:

@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 
 # More threads make `requests` slower, not faster.
 _MAX_THREADS = 32
-# Seconds after which a wait begins again: an interrupt that arrives just before Python blocks on a lock does not end it,
-# so an endless wait would miss Ctrl-C.
+# Seconds after which a wait begins again: an interrupt that arrives just before Python blocks on a lock does not end
+# it, so an endless wait would miss Ctrl-C.
 _WAIT_S = 1.0
 
 

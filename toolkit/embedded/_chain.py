@@ -124,6 +124,8 @@ class Chain:
         self.by_hash: dict[str, int] = {}
         # Types of the tables written so far, by handle; a node without a table indexer does not know them.
         self.tables: dict[str, TableTypes] = {}
+        # Transactions as JSON, by version, once a node was asked for them: they never change, and are often read again.
+        self.rendered: dict[int, msgspec.Raw] = {}
         self.oldest_version = 0
         # The published modules, and the version from which each set is published.
         self.codes: list[CodeSet] = []
@@ -286,6 +288,7 @@ class Chain:
         oldest = self.blocks[outside].first_version
         for dropped in self.transactions[: oldest - self.oldest_version]:
             self.by_hash.pop(dropped.hash, None)
+            self.rendered.pop(dropped.version, None)
         del self.blocks[:outside], self.transactions[: oldest - self.oldest_version]
         self.oldest_version = oldest
         self.state.prune(oldest)

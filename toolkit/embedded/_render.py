@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from toolkit.embedded._code import BoundFunction, CodeSet, decode_group
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._state import StateKey, VersionedState, state_key_bytes, state_key_hash
@@ -186,8 +188,16 @@ def simulation_json(chain: Chain, request: Transaction, output: Output, version:
     }
 
 
-def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[str, Any]:
+def transaction_json(chain: Chain, transaction: CommittedTransaction) -> msgspec.Raw:
     """Return a committed transaction."""
+    rendered = chain.rendered.get(transaction.version)
+    if rendered is None:
+        rendered = msgspec.Raw(msgspec.json.encode(_committed_json(chain, transaction)))
+        chain.rendered[transaction.version] = rendered
+    return rendered
+
+
+def _committed_json(chain: Chain, transaction: CommittedTransaction) -> dict[str, Any]:
     version, kind = transaction.version, transaction.kind
     code = chain.code_at(version)
     events = events_json(code, transaction.output.events)

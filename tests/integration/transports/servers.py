@@ -154,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def serve_stall(self) -> None:
         """Take the request and say nothing."""
-        self.server.released.wait(5)
+        self.server.released.wait(60)
         self.close_connection = True
 
     def serve_pause(self) -> None:
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"half.")
         self.wfile.flush()
-        self.server.released.wait(5)
+        self.server.released.wait(60)
         self.close_connection = True
 
     def serve_drip(self) -> None:
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "8")
         self.end_headers()
         for _ in range(8):
-            time.sleep(0.1)
+            time.sleep(0.5)
             self.wfile.write(b"x")
             self.wfile.flush()
 
@@ -252,7 +252,7 @@ class Server(ThreadingHTTPServer):
             self.connections += max(change, 0)
             self.most_open = max(self.most_open, self.open)
 
-    def settled(self, most: int, seconds: float = 3.0) -> int:
+    def settled(self, most: int, seconds: float = 30.0) -> int:
         """Return the number of open connections once it is at most `most`, or after the time is up."""
         end = time.monotonic() + seconds
         while self.open > most and time.monotonic() < end:
@@ -263,7 +263,7 @@ class Server(ThreadingHTTPServer):
         if not self.tls:
             super().finish_request(request, client_address)  # type: ignore[arg-type]
             return
-        request.settimeout(5)
+        request.settimeout(30)
         with contextlib.suppress(OSError), self.tls.wrap_socket(request, server_side=True) as wrapped:
             super().finish_request(wrapped, client_address)  # type: ignore[arg-type]
 
@@ -279,7 +279,7 @@ class _ProxyHandler(_Handler):
         self.server.seen.append((self.command, self.path, dict(self.headers), body))
         parts = urlsplit(self.path)
         assert parts.hostname == "127.0.0.1"
-        onward = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+        onward = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
         headers = {key: value for key, value in self.headers.items() if not key.lower().startswith("proxy-")}
         onward.request(self.command, f"{parts.path}?{parts.query}", body or None, headers)
         answer = onward.getresponse()
@@ -292,7 +292,7 @@ class _ProxyHandler(_Handler):
         if host != "127.0.0.1" or self.server.refuses:
             self.send_error(403)
             return
-        with socket.create_connection((host, int(port)), timeout=5) as onward:
+        with socket.create_connection((host, int(port)), timeout=30) as onward:
             self.send_response(200)
             self.end_headers()
             pair = {self.connection: onward, onward: self.connection}

@@ -177,9 +177,9 @@ def test_a_server_that_stalls_is_given_up_on(server, hasty, where):
     assert time.monotonic() - begun > 0.3
 
 
-def test_a_slow_answer_is_waited_for_while_bytes_come(server, hasty):
+def test_a_slow_answer_is_waited_for_while_bytes_come(server, open_transport):
     """The limit is for each wait, not for the whole: a drip of twice the limit arrives."""
-    assert get(hasty, server, "drip").body == b"x" * 8
+    assert get(open_transport(timeout_s=2), server, "drip").body == b"x" * 8
 
 
 def test_a_dead_port_says_that_nothing_answers(transport):

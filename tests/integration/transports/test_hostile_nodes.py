@@ -127,7 +127,9 @@ def node(request, hostile, monkeypatch):
     """Return a node that takes no more than 100,000 bytes, with short patience if nothing comes."""
     monkeypatch.setattr("toolkit.client._http.MAX_ANSWER_BYTES", 100_000)
     silent = request.node.name.endswith(("[stall]", "[pause]"))
-    options = {"timeout_s": 1 if silent else 10, "max_in_flight": 8, "retry": QUICK}
+    if silent:
+        monkeypatch.setattr("toolkit.client._http.TOTAL_TIMEOUTS", 2)
+    options = {"timeout_s": 2 if silent else 30, "max_in_flight": 8, "retry": QUICK}
     with toolkit.Node(hostile.base, api_key=KEY, cache=None, **options) as one:
         one.view(CALL, ledger_version=10)
         one.abis.prepare("0x1", "m", [100, 120])

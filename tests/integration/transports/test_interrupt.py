@@ -18,14 +18,20 @@ LIMIT_S = 60
 
 
 @contextlib.contextmanager
-def interrupted_soon():
-    """Send this process the signal of Ctrl-C in 0.2 s, and expect it long before the limit on an answer."""
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+def interrupted(server, requests):
+    """Send this process the signal of Ctrl-C once requests hang, and expect it long before the limit on an answer."""
+
+    def interrupt():
+        while len(server.seen) < requests:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
     begun = time.monotonic()
-    timer.start()
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         yield
-    timer.join()
+    thread.join()
     assert time.monotonic() - begun < LIMIT_S / 2
 
 
@@ -33,7 +39,7 @@ def interrupted_soon():
 def test_a_transport_can_be_interrupted_and_used_again(server, open_transport, where):
     """Before the headers or amid the body; the half-read answer does not meet the next request."""
     transport = open_transport(timeout_s=LIMIT_S)
-    with interrupted_soon():
+    with interrupted(server, 1):
         transport.send(Request("GET", server.url(where)))
     assert transport.send(Request("GET", server.url("fine"))).body == FINE
 
@@ -42,7 +48,7 @@ def test_a_bulk_run_can_be_interrupted_and_the_engine_used_again(server):
     """While all requests hang: what is in flight is cancelled, what had not begun never begins."""
     engine = BulkEngine(timeout_s=LIMIT_S, max_in_flight=4)
     stalled = ((key, Request("GET", server.url("stall"))) for key in range(50))
-    with interrupted_soon(), contextlib.closing(engine.run(stalled)) as answers:
+    with interrupted(server, 4), contextlib.closing(engine.run(stalled)) as answers:
         list(answers)
     server.released.set()
     assert server.settled(0) == 0

@@ -133,7 +133,7 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
     gate = threading.Semaphore(30)
 
     def slow(query, body):
-        gate.acquire(timeout=0.05)
+        gate.acquire(timeout=20)
         return counting(query, body)
 
     node, fake = node_with({"POST /view": slow}, max_in_flight=4)
@@ -145,9 +145,10 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
     with pytest.raises(KeyboardInterrupt):
         consume()
     asked = len(fake.sent("POST /view"))
+    gate.release(1_000)
     time.sleep(0.2)
-    assert len(fake.sent("POST /view")) <= asked + 8
-    assert asked < 100
+    assert len(fake.sent("POST /view")) <= asked + 4
+    assert asked <= 30 + 4
 
 
 def test_an_interrupt_does_not_wait_for_what_is_in_flight():

@@ -14,7 +14,7 @@ def test_results_that_wait_for_a_slow_task_are_bounded():
 
     def call(place):
         begun.append(place)
-        return place if place or gate.wait(10) else None
+        return place if place or gate.wait(60) else None
 
     with ThreadPoolExecutor(2) as pool:
         found = results(pool, call, ((place,) for place in range(50)), 2, ahead=4)
