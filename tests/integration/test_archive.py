@@ -12,6 +12,8 @@ import pytest
 import toolkit
 from tests.integration.killed_syncs import EVENTS, TABLES, VIEWS, content, killed, started
 from toolkit import embedded
+from toolkit._present.tables import json_rows
+from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, LedgerChanged, NodeUnreachable, RunStopped
 
 FEES = EVENTS["fees"]
@@ -92,6 +94,23 @@ def test_sql_is_exact(archive, frames):
     with pytest.raises(InputError, match=r"DuckDB rejects the query: .*nowhere") as refused:
         archive.sql("from nowhere")
     assert "\\n" not in str(refused.value)  # DuckDB's lines are one line
+
+
+def test_sql_shows_times_and_types_of_duckdb(archive, frames):
+    """A difference of times is a duration; what Arrow or pandas cannot hold is text; months are refused."""
+    times = frames.transactions["timestamp"]
+    found = archive.sql(
+        "select max(timestamp) - min(timestamp) as took, [interval 1 day] as days, union_value(a := 1) as either, "
+        "[340282366920938463463374607431768211455::uhugeint] as wide from transactions"
+    )
+    assert found["took"].tolist() == [times.max() - times.min()]
+    assert found.iloc[0, 1:].tolist() == ["[1 day]", "1", f"[{2**128 - 1}]"]
+    assert "days" in found.to_html()
+    assert json_rows(to_arrow(found))[0]["took"] == str((times.max() - times.min()).to_pytimedelta())
+    with pytest.raises(InputError, match="'span'"):
+        archive.sql("select age(max(timestamp), min(timestamp)) as span from transactions")
+    with pytest.raises(InputError, match="NoneType"):
+        archive.sql(None)
 
 
 @pytest.mark.parametrize(

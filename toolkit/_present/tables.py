@@ -11,7 +11,7 @@ import io
 import json
 import math
 from dataclasses import fields
-from datetime import date
+from datetime import date, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from itertools import chain
@@ -239,7 +239,8 @@ def _json(value: Any, place: _Place, texts: Collection[_Place]) -> Any:
         return shown if finite else None
     if isinstance(value, date | clock_time):  # a datetime is a date
         return value.isoformat() if value == value else None  # noqa: PLR0124 - pandas' NaT
-    return str(value) if _is_integer(value) and place in texts else value
+    as_text = isinstance(value, timedelta) or (_is_integer(value) and place in texts)
+    return str(value) if as_text else value
 
 
 def json_rows(table: pa.Table) -> list[dict[str, Any]]:

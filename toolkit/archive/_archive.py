@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 # DuckDB's types of 128 bits, which become floats or wrong numbers in Arrow, and the dtypes that hold them exactly.
 _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
+# Types that pandas cannot show, or that lose digits in Arrow: columns of these, and of lists of them, become text.
+_AS_TEXT = re.compile(r"UHUGEINT|BIGNUM|UNION|INTERVAL.")
+_US_PER_DAY = 86_400_000_000
 
 
 class Archive(TransactionStore):
@@ -186,13 +190,14 @@ class Archive(TransactionStore):
         Returns
         -------
         DataFrame
-            Typed like the frames of the fetch functions. 128-bit integers, such as a ``sum`` of integers, are exact.
+            Typed like the frames of the fetch functions. 128-bit integers, such as a ``sum`` of integers, are exact. A
+            difference of times is a duration. Unions, and lists of intervals or of unsigned 128-bit integers, are text.
 
         Raises
         ------
         InputError
-            If DuckDB is not installed, or rejects the query; or if a file is missing, damaged, or not the one that was
-            stored.
+            If DuckDB is not installed, or rejects the query; if an interval includes months, which vary in length; or
+            if a file is missing, damaged, or not the one that was stored.
 
         Warns
         -----
@@ -213,6 +218,8 @@ class Archive(TransactionStore):
         except ImportError:
             text = "sql requires DuckDB (pip install 'ledger-toolkit[archive]'); scan does not"
             raise InputError(text) from None
+        if not isinstance(query, str):
+            raise InputError(f"query must be a string, got {type(query).__name__}")
         warn_of_short_literals(query)
         manifest = self._folder.manifest()
         tables = {table.name: self.scan(table.name) for table in manifest.tables}
@@ -374,12 +381,25 @@ def _queried(connection: DuckDBPyConnection, tables: Mapping[str, ds.Dataset], q
             raise InputError(f"expected a query that returns a result, got {query!r:.80}")
         names, kinds = found.columns, list(map(str, found.types))
         # By position, because names may occur twice, and no name becomes SQL.
-        columns = [f"cast(#{at} as varchar)" if kind in _WIDE else f"#{at}" for at, kind in enumerate(kinds, start=1)]
+        columns = [
+            f"cast(#{at} as varchar)" if kind in _WIDE or _AS_TEXT.search(kind) else f"#{at}"
+            for at, kind in enumerate(kinds, start=1)
+        ]
         result = found.project(", ".join(columns)).to_arrow_table()
-    arrays = [
-        wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
-        for column, kind in zip(result.columns, kinds, strict=True)
-    ]
+    arrays = list(map(_array, names, kinds, result.columns))
     named = zip(names, arrays, strict=True)
     fields = [described_field(name, array.type, source="query") for name, array in named]
     return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
+
+
+def _array(name: str, kind: str, column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a column of a result: wide integers from their text, and intervals, which pandas cannot show, in us."""
+    if kind in _WIDE:
+        return wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind]))
+    if not pa.types.is_interval(column.type):
+        return column
+    intervals = column.to_pylist()
+    if any(one is not None and one.months for one in intervals):
+        raise InputError(f"column {name!r:.80} has intervals of months, which vary in length; cast it to varchar")
+    micros = [None if one is None else one.days * _US_PER_DAY + one.nanoseconds // 1_000 for one in intervals]
+    return pa.array(micros, pa.duration("us"))
