@@ -914,9 +914,10 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> t
     further = [_Task(task.page, behind, task.again)] if behind else []
     if not task.again:
         return PageAnswer(found, head=head), [*([_Task(task.page, left_out, again=True)] if left_out else []), *further]
-    error = errors.SchemaError("the node's response omits this version")
-    runs = _ranges([version for version in left_out if version not in unusable])
-    missing = [Missing(first, last, error) for first, last in runs]
+    missing = []
+    for first, last in _ranges([version for version in left_out if version not in unusable]):
+        which = f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
+        missing.append(Missing(first, last, errors.SchemaError(f"the node's response omits {which}")))
     missing += [unusable[version] for version in left_out if version in unusable]
     return PageAnswer(found, sorted(missing, key=lambda one: one.first), head), further
 
