@@ -198,8 +198,8 @@ def _new(
     """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.
     # One read of a view per page of transactions about doubles the number of requests.
-    partition, every = partition or 10_000, every or PAGE
-    if not MIN_PARTITION <= partition <= MAX_PARTITION or every < 1:
+    partition, every = 10_000 if partition is None else partition, PAGE if every is None else every
+    if {type(partition), type(every)} != {int} or not MIN_PARTITION <= partition <= MAX_PARTITION or every < 1:
         raise InputError(
             f"partition must be from {MIN_PARTITION:,} to {MAX_PARTITION:,} versions, and every must be at least 1, "
             f"got partition={partition!r} and every={every!r}"

@@ -239,6 +239,7 @@ _DEFAULT_MAX_GAS = 200_000
 _PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of bytecode is charged by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
+_MAX_SECONDS = 10**10  # of an advance: times beyond the year 9999 cannot be shown
 _ORDERLESS_EXPIRES_AFTER_S = 50
 
 
@@ -808,7 +809,7 @@ class Ledger:
         ------
         InputError
             If `blocks` is not an int of at least 1, another block is open, `time` is earlier than the default,
-            `seconds` is not above 0, or both `seconds` and `time` are given.
+            `seconds` is not above 0 or more than 10^10 (about 300 years), or both `seconds` and `time` are given.
 
         Examples
         --------
@@ -826,8 +827,8 @@ class Ledger:
         if seconds is not None:
             if time is not None:
                 raise InputError(f"pass time= or seconds=, not both; got time={time} and seconds={seconds!r:.80}")
-            if not seconds > 0:
-                raise InputError(f"seconds must be above 0, got {seconds!r:.80}")
+            if not 0 < seconds <= _MAX_SECONDS:
+                raise InputError(f"seconds must be above 0 and at most 10^10, got {seconds!r:.80}")
             first = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
             time = (self.state.timestamp if self.head else first) + timedelta(seconds=seconds)
             self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))

@@ -40,6 +40,7 @@ _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
 _PUBLISH = "0x1::code::publish_package_txn"
 _MAX_NAMED = 3  # modules in a message
+_MAX_SECONDS = 10**10  # times beyond the year 9999 cannot be shown
 _NO_REPLAY = (
     "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
     "node.fork(version - 1)"
@@ -318,8 +319,8 @@ class Fork:
         InputError
             If the framework of the ledger does not mint, or `amount` is not a u64.
         """
-        if not 0 < amount < 1 << 64:
-            raise InputError(f"amount: expected 1 to 2^64 - 1 octas, got {amount}")
+        if type(amount) is not int or not 0 < amount < 1 << 64:
+            raise InputError(f"amount: expected an int from 1 to 2^64 - 1 octas, got {amount!r:.60}")
         where = address_to_bytes(address)
         self._call(_CREATE_ACCOUNT, where)
         self._call(_MINT, where, amount.to_bytes(8, "little"))
@@ -333,10 +334,10 @@ class Fork:
         Raises
         ------
         InputError
-            If `seconds` is not positive.
+            If `seconds` is not positive, or more than 10^10, about 300 years.
         """
-        if not seconds > 0:
-            raise InputError(f"seconds: expected a positive number, got {seconds}")
+        if not 0 < seconds <= _MAX_SECONDS:
+            raise InputError(f"seconds: expected a positive number up to 10^10, got {seconds!r:.60}")
         now = self._ledger.timestamp_us() + round(seconds * 1_000_000)
         self._set(TIMESTAMP, now.to_bytes(8, "little"))
 

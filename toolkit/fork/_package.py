@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.files import checked_path, read_file
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._ids import address_from_bytes
@@ -16,6 +16,7 @@ from toolkit.vm._types import struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from toolkit.fork._ledger import ForkLedger
     from toolkit.fork._render import StateAbis
@@ -63,15 +64,18 @@ class Package:
         if isinstance(package, bytes | bytearray):
             codes = [bytes(package)]
         elif isinstance(package, str | os.PathLike):
-            folder = Path(package)
-            files = sorted((folder / "bytecode_modules").glob("*.mv"))
+            try:
+                folder = checked_path(package)
+                files = sorted((folder / "bytecode_modules").glob("*.mv"))
+                codes = [_contents(file) for file in files]
+                if metadata is None and (file := folder / "package-metadata.bcs").is_file():
+                    metadata = _contents(file)
+            except OSError as error:
+                raise InputError(f"the package cannot be read: {error.filename}: {error.strerror}") from None
             if not files:
                 raise InputError(
                     f"{folder}: expected the folder of a compiled package, with bytecode_modules/*.mv; compile it first"
                 )
-            codes = [_contents(file) for file in files]
-            if metadata is None and (file := folder / "package-metadata.bcs").is_file():
-                metadata = _contents(file)
         else:
             codes = [bytes(code) for code in package]
         modules = {module.id: (code, module) for code in codes for module in [Module.from_bytes(code)]}
@@ -86,9 +90,10 @@ class Package:
 
 
 def _contents(file: Path) -> bytes:
-    if file.stat().st_size > _MAX_FILE:
-        raise InputError(f"{file}: expected at most {_MAX_FILE:,} bytes, got {file.stat().st_size:,}")
-    return file.read_bytes()
+    data = read_file(file, limit=_MAX_FILE + 1)
+    if len(data) > _MAX_FILE:
+        raise InputError(f"{file}: expected at most {_MAX_FILE:,} bytes, got more")
+    return data
 
 
 def _ordered(modules: dict[Any, tuple[bytes, Module]]) -> list[tuple[bytes, Module]]:

@@ -227,6 +227,8 @@ def replay(
     node = checked_node(node)
     check_bytecode(node)
     planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
+    if not planned:
+        return frame_of_rows(REPLAYS, [])
     change = change_of(node, code, gas_schedule, max(planned[0] - 1, 0))
     if out is None:
         rows = replay_all(node, planned, function, change, executor=executor, progress=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,7 +13,7 @@ from toolkit.archive._folder import Folder, Partition
 from toolkit.archive._manifest import Manifest, StoredTable
 from toolkit.archive._sync import sync
 from toolkit.client._node import Node
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError, SchemaError
 from toolkit.wire import LedgerState
 
 FEES = "0x1::transaction_fee::FeeStatement"
@@ -48,6 +49,12 @@ def test_malformed_and_unknown_transactions_are_stored_as_they_came(tmp_path):
     events = archive.events_of(FEES)
     assert events["ledger_version"].tolist() == list(range(10))
     assert events["error_message"].notna().tolist() == [False] * 3 + [True, True] + [False] * 5
+
+
+@pytest.mark.parametrize("options", [{"every": np.int64(5)}, {"every": 0}, {"partition": 5}, {"partition": 1e4}])
+def test_sizes_are_whole_numbers(tmp_path, options):
+    with pytest.raises(InputError, match="partition must be"):
+        sync(node_with(committed), tmp_path, "0:9", progress=False, **options)
 
 
 def test_a_version_that_the_node_leaves_out_is_not_lost(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import toolkit
 from tests.unit.fork import small_node
 from tests.unit.vm import small_ledger as small
+from toolkit import embedded
 from toolkit.errors import InputError, VersionPruned
 from toolkit.vm._state import module_key
 
@@ -100,6 +101,19 @@ def test_funds_time_schedule_and_resources_of_a_fork(node):
         fork.gas_schedule = {"no_such": 1}
 
 
+@pytest.mark.parametrize("amount", [0, 1.5, True, "5", 2**64])
+def test_an_amount_that_is_not_a_u64_is_refused(node, amount):
+    with pytest.raises(InputError, match="amount"):
+        node.fork(4).fund(small_node.ALICE, amount)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e30])
+def test_time_stays_where_it_can_be_shown(node, seconds):
+    for ledger in (node.fork(4), embedded.Ledger()):
+        with pytest.raises(InputError, match="seconds"):
+            ledger.advance(seconds=seconds)
+
+
 def test_replays_are_verified_or_say_what_differs(node, served):
     replay = node.fork(4).replay(6)
     assert replay.verified is True
@@ -123,6 +137,9 @@ def test_many_replays_share_their_reads(node, served):
     alone = served.reads
     one = toolkit.replay(node, "0:-1", function=f"{COUNTER}::bump", progress=False)
     assert one["ledger_version"].tolist() == [4, 6, 12]
+    none = toolkit.replay(node, [], progress=False)
+    assert none.dtypes.equals(found.dtypes)
+    assert len(none) == 0
     assert alone < 8 * len(served.sent)
 
 
@@ -149,6 +166,13 @@ def test_an_incompatible_package_is_refused(node):
     other = small.write_module(small.COUNTER, functions=[], structs=[], version=8)
     with pytest.raises(InputError, match="BACKWARD_INCOMPATIBLE_MODULE_UPDATE"):
         node.fork(4).publish([other], metadata=b"\x01\x07counter")
+
+
+def test_a_package_that_cannot_be_read_is_an_input_error(node, tmp_path):
+    (tmp_path / "bytecode_modules" / "a.mv").mkdir(parents=True)
+    for path in (tmp_path, tmp_path / ("x" * 300), "a\0b", tmp_path / "nowhere"):
+        with pytest.raises(InputError):
+            node.fork(4).publish(path)
 
 
 def test_what_cannot_be_replayed_is_an_error_or_a_row(node, served):
