@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
 _HOUR = 3_600_000_000
+MAX_FEATURE = 104  # a later one may change anything
 
 # The machine runs at the state's time, not at today's, so it must know when the node's rules changed.
 # Days on which timed features start on the public networks. On other chains they are on, but for two that start one
@@ -58,6 +59,8 @@ class Environment:
             self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
         except (SchemaError, IndexError):
             raise Unsupported("a state whose configuration cannot be decoded") from None
+        if (latest := max(self.features, default=0)) > MAX_FEATURE:
+            raise Unsupported(f"feature {latest}; features up to {MAX_FEATURE} are known")
         if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
 

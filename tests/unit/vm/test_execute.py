@@ -104,6 +104,7 @@ def test_an_entry_function_is_not_a_view():
         (state(version=9), "gas feature version 9"),
         (state(version=44), "gas feature version 44"),
         (state(flags=(85, 93, 101)), "feature 101 without feature 103"),
+        (state(flags=(85, 93, 105)), "feature 105"),
         ({}, "0x1::features::Features"),
     ],
 )
