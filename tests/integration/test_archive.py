@@ -96,6 +96,27 @@ def test_sql_is_exact(archive, frames):
     assert "\\n" not in str(refused.value)  # DuckDB's lines are one line
 
 
+@pytest.mark.parametrize("kind", ["archive", "node"])
+def test_a_plan_without_versions_gives_the_same_columns_without_rows(archive, node, tmp_path, kind):
+    source = archive if kind == "archive" else node
+    for read in (
+        lambda versions: toolkit.fetch_transactions(source, versions, progress=False).changes,
+        lambda versions: toolkit.fetch_events(source, FEES, versions, progress=False),
+    ):
+        none, some = read([]), read("100:200")
+        assert len(none) == 0 < len(some)
+        assert none.dtypes.equals(some.dtypes)
+    with pytest.raises(InputError, match="no gaps"):
+        toolkit.sync(node, tmp_path, [], progress=False)
+
+
+@pytest.mark.parametrize("kind", ["archive", "node"])
+def test_versions_of_an_iterator_are_read(archive, node, kind):
+    source = archive if kind == "archive" else node
+    found = toolkit.fetch_transactions(source, iter([3, 1_500]), progress=False).transactions
+    assert found["ledger_version"].tolist() == [3, 1_500]
+
+
 def test_sql_shows_times_and_types_of_duckdb(archive, frames):
     """A difference of times is a duration; what Arrow or pandas cannot hold is text; months are refused."""
     times = frames.transactions["timestamp"]

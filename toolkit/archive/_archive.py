@@ -343,7 +343,8 @@ class Archive(TransactionStore):
         plan = resolve_versions(versions, head=last, oldest=first, version_at=partial(self._first_from, manifest))
         if plan.notes:
             warn_caller(f"{stored(manifest)} Other versions in the plan are skipped")
-        if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
+        ends = (min(plan.versions), max(plan.versions)) if plan.versions else ()
+        if absent := [version for version in ends if not first <= version <= last]:
             raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
@@ -361,7 +362,7 @@ class Archive(TransactionStore):
         self, manifest: Manifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any
     ) -> pa.Table:
         """Return a table's rows at the given versions that satisfy a condition."""
-        first, last = min(versions), max(versions)
+        first, last = (min(versions), max(versions)) if versions else (manifest.first, manifest.first - 1)
         if len(versions) < last + 1 - first:
             among = pc.field("ledger_version").isin(pa.array(versions, pa.int64()))
             condition = among if condition is None else condition & among

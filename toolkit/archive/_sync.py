@@ -220,10 +220,11 @@ def _new(
 
 
 def _range(versions: Sequence[int]) -> tuple[int, int]:
-    first, last = versions[0], versions[-1]
-    if list(versions[:2]) != [first, first + 1][: last + 1 - first] or len(versions) != last + 1 - first:
-        raise InputError(f"versions: an archive has no gaps; expected a range such as '0:-1', got {versions!r:.80}")
-    return first, last
+    if versions:
+        first, last = versions[0], versions[-1]
+        if list(versions[:2]) == [first, first + 1][: last + 1 - first] and len(versions) == last + 1 - first:
+            return first, last
+    raise InputError(f"versions: an archive has no gaps; expected a range such as '0:-1', got {versions!r:.80}")
 
 
 def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:

@@ -637,7 +637,7 @@ def fetch_events(
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
-    parts: list[pa.Table] = []
+    parts = [rows_of_events(*page_tables([]), str(tag), failures={})]  # the columns, if the plan has no version
     types: set[str] = set()
     for page, missing in _pages(sweep):
         heads, events = page_tables(page)

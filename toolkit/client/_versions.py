@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -257,6 +257,8 @@ def resolve_versions(
     """
     if isinstance(plan, str):
         plan = VersionPlan.parse(plan)
+    if isinstance(plan, Iterator):  # which can be read once only
+        plan = list(plan)
     if (periods := _periods(plan)) is not None:
         return _at_ends(*periods, head, oldest, version_at)
     if not isinstance(plan, VersionPlan):
