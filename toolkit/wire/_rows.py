@@ -114,6 +114,8 @@ _decode_signature = msgspec.json.Decoder(_Signature | None).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
 _FEES = TRANSACTION_COLUMNS[-7:-2]
 _NO_FEE = (None,) * len(_FEES)
+# Numbers whose columns are int64 in frames, so that differences work.
+_SIGNED = ("gas_used", "epoch", "round", *_FEES)
 
 
 def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
@@ -175,7 +177,7 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
     found = list(transactions)
     try:
         rows = transaction_rows(found)
-        _check_times(rows)
+        _check_ranges(rows)
     except SchemaError:
         found = [_checked(one) for one in found]
         rows = transaction_rows(found)
@@ -190,7 +192,7 @@ def check_transaction(transaction: Transaction) -> None:
     SchemaError
         If one of these values is malformed.
     """
-    _check_times(transaction_rows([transaction]))
+    _check_ranges(transaction_rows([transaction]))
 
 
 def _checked(transaction: Transaction) -> Transaction:
@@ -201,7 +203,12 @@ def _checked(transaction: Transaction) -> Transaction:
     return transaction
 
 
-def _check_times(rows: Rows) -> None:
+def _check_ranges(rows: Rows) -> None:
+    """Check what the columns of frames cannot hold, which would otherwise fail with all other transactions."""
+    for name in _SIGNED:
+        largest = max(filter(None, rows.transactions[name]), default=0)
+        if largest >= 1 << 63:
+            raise SchemaError(f"{name}: expected at most 2^63 - 1, got {largest}", column=name)
     latest = max((stamp for stamp in rows.transactions["timestamp_us"] if stamp is not None), default=0)
     if timestamp_from_us(latest) is None:
         raise SchemaError(f"timestamp: expected microseconds up to the year 9999, got {latest}", column="timestamp")

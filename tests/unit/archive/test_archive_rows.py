@@ -12,6 +12,7 @@ from toolkit.archive._columns import with_columns_of
 from toolkit.archive._folder import Folder, Partition
 from toolkit.archive._manifest import Manifest, StoredTable
 from toolkit.archive._sync import sync
+from toolkit.client._fetch import fetch_transactions
 from toolkit.client._node import Node
 from toolkit.errors import InputError, SchemaError
 from toolkit.wire import LedgerState
@@ -49,6 +50,17 @@ def test_malformed_and_unknown_transactions_are_stored_as_they_came(tmp_path):
     events = archive.events_of(FEES)
     assert events["ledger_version"].tolist() == list(range(10))
     assert events["error_message"].notna().tolist() == [False] * 3 + [True, True] + [False] * 5
+
+
+@pytest.mark.parametrize("bent", [{"gas_used": str(2**64 - 1)}, {"timestamp": str(2**64 - 1)}, {"gas_used": "-1"}])
+def test_a_number_that_no_column_holds_is_a_row_of_its_own(tmp_path, bent):
+    """All other transactions of the range are read and stored."""
+    node = node_with(lambda version: committed(version, **bent) if version == 3 else committed(version))
+    fetched = fetch_transactions(node, "0:9", progress=False).transactions
+    stored = sync(node, tmp_path, "0:9", progress=False).transactions("0:-1").transactions
+    for found in (fetched, stored):
+        assert found["error_code"].fillna("").tolist() == [""] * 3 + ["schema_error"] + [""] * 6
+        assert found["raw"].notna().sum() == 1
 
 
 @pytest.mark.parametrize("options", [{"every": np.int64(5)}, {"every": 0}, {"partition": 5}, {"partition": 1e4}])
