@@ -22,7 +22,7 @@ from toolkit import __version__, errors
 from toolkit.client import _http as http
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._node_errors import extended, misread, refusal
-from toolkit.client._threads import run_in_threads
+from toolkit.client._threads import MAX_WAIT_S, run_in_threads
 from toolkit.wire._headers import ledger_headers
 from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_info
 
@@ -120,7 +120,7 @@ class Connection:
         self.cache = cache or NodeCache(url, None)
         self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
         self.closing = threading.Event()
-        self._sleep = sleep or self.closing.wait
+        self._sleep = sleep or self._rest
         self._pid = os.getpid()
         # The ledger state with the highest head of all answers of the node so far.
         self.newest: LedgerState | None = None
@@ -400,16 +400,6 @@ class Connection:
             If the node does not respond.
         """
         self.here.sent += 1
-        if self._engine is None:
-            return self._repeated(request, asked)
-        answer = self._engine.send(
-            request, retry=self._retry if self.here.repeats else http.ONCE, also_repeat=self._lags
-        )
-        self._note_ledger(answer.parsed.ledger)
-        return answer
-
-    def _repeated(self, request: http.Request, asked: str) -> http.Answer:
-        """Do what `_send` does over a transport that does not repeat requests itself."""
         pace, repeat, waited_s = self._pace, 0, 0.0
         while True:
             for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
@@ -438,6 +428,12 @@ class Connection:
             _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
             waited_s += pause_s
             self._sleep(pause_s)
+
+    def _rest(self, seconds: float) -> None:
+        """Wait for some seconds, or until the connection is closed."""
+        ends_at = time.monotonic() + seconds
+        while (left_s := ends_at - time.monotonic()) > 0 and not self.closing.wait(min(left_s, MAX_WAIT_S)):
+            pass
 
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
         """Return whether a response is a 404 from a backend that lags behind the highest head seen on this host."""

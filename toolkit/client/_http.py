@@ -869,9 +869,6 @@ class RetryPolicy:
         return pause_s if again and waited_s + pause_s <= self.budget_s else None
 
 
-ONCE = RetryPolicy(attempts=1)
-
-
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
     """Return when a wait ends, for messages: ``2026-05-01 12:00:07 UTC``."""
     return f"{(now or datetime.now(UTC)) + timedelta(seconds=wait_s + 1):%Y-%m-%d %H:%M:%S} UTC"
