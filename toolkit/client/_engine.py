@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
 from math import ceil
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -406,13 +406,9 @@ class Transfers(Generic[_Tag]):
         self._waker.close()
         self._alarm.close()
 
-    def leave_to_parent(self) -> None:
-        """Keep this object in a forked child until it exits, without touching the poll that it shares with its parent.
-
-        Freed earlier, it would end the parent's TLS connections.
-        """
+    def forget_sockets(self) -> None:
+        """Leave the poll alone that a forked child shares with its parent, also when this object is freed."""
         self._watched.clear()
-        _left_to_parent.append(self)
 
     def _receive(self, slot: _Slot, data: bytes) -> int | None:
         before = slot.size
@@ -548,9 +544,6 @@ class BulkEngine:
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport cannot be pickled; pickle the node instead")
-
     def run(
         self,
         jobs: Iterable[tuple[_Key, Request | Answer | ToolkitError]],
@@ -656,8 +649,7 @@ class BulkEngine:
             try:
                 found = run.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
             except queue.Empty:
-                if not self._driver.lives:  # in a forked child
-                    raise ClosedError(CLOSED) from None
+                self._driver.check_open()  # in a forked child no thread answers
                 continue
             if isinstance(found, BaseException):
                 raise found
@@ -784,11 +776,6 @@ class _Driver:
         if self._stopped:
             raise ClosedError(CLOSED)
 
-    @property
-    def lives(self) -> bool:
-        """Whether the thread is running; False in a forked child."""
-        return self._thread is not None and self._thread.is_alive()
-
     def submit(self, run: _Run, jobs: list[_Job]) -> None:
         """Pass jobs of a run to the thread; start it if it is not running yet."""
         with self._lock:
@@ -836,13 +823,14 @@ class _Driver:
         """Close the engine in a forked child, which has no thread, without affecting the parent's connections."""
         self._stopped = True
         self._lock = threading.RLock()  # the thread may have held it
-        _left_to_parent.append(self.idle)
+        _left_to_parent.append((self.idle, self._transfers))
         if self._transfers is not None:
-            self._transfers.leave_to_parent()
+            self._transfers.forget_sockets()
+            self._transfers = None
 
     def _wake(self) -> None:
         with self._lock:
-            if self._transfers is not None and self._thread is not None and self._thread.is_alive():
+            if self._transfers is not None:
                 self._transfers.wake()
 
     # the thread -------------------------------------------------------------------------------------------------
@@ -904,7 +892,7 @@ class _Driver:
             job = heapq.heappop(self._delayed)[2]
             job.run.waiting.appendleft(job)
         pace = self._pace
-        if pace.held and pace.refused_s():
+        if pace.refused_s():
             self._refuse_waiting()
         held_up, turn_at = 0, float("inf")
         while len(transfers) < self._window.limit and held_up < len(self._runs):
@@ -917,8 +905,8 @@ class _Driver:
                 continue
             if self._turn_at is None:  # a turn is taken once, so that other users of the pace cannot starve this one
                 self._turn_at = now + pace.turn_s()
-            if pace.held:  # the node may have asked for a pause meanwhile
-                self._turn_at = max(self._turn_at, now + pace.paused_s())
+            # the node may have asked for a pause meanwhile
+            self._turn_at = max(self._turn_at, now + pace.paused_s())
             if self._turn_at > now:
                 turn_at = self._turn_at
                 break
@@ -945,17 +933,14 @@ class _Driver:
         if run.dropped:
             return
         if isinstance(outcome, Answer):
-            if outcome.status < HTTPStatus.BAD_REQUEST:
-                self._window.answered()
-                if self._pace.held:
-                    self._pace.answered()
-                run.end(job.key, outcome)
-                return
+            self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
             if outcome.status == HTTPStatus.TOO_MANY_REQUESTS:
                 self._window.refused(started_at=job.started_at, now=now)
             else:
                 self._window.answered()
-            self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
+            if outcome.status < HTTPStatus.BAD_REQUEST:
+                run.end(job.key, outcome)
+                return
         job.repeat += 1
         also = None if run.also_repeat is None else partial(run.also_repeat, job.request)
         try:
