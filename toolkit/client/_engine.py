@@ -177,14 +177,13 @@ class _Slot:
         self.tag, self._request = tag, request
         try:
             self._set_options(request)
-        except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
-            is_explained = isinstance(error, NodeUnreachable)
-            reason = str(error) if is_explained else http.reason_text(str(error), self._credentials)
-            kind = type(error) if is_explained else HopelessError
-            failure = kind(f"{request.where}: {reason}")
+        except NodeUnreachable as error:
+            failure = type(error)(f"{request.where}: {error}")
+        except (ValueError, TypeError, pycurl.error) as error:
+            failure = HopelessError(f"{request.where}: {http.reason_text(str(error), self._credentials)}")
         else:
             return
-        raise failure  # not inside the handler: the library's error may quote a secret
+        raise failure  # not inside a handler: the library's error may quote a secret
 
     def _set_options(self, request: Request) -> None:
         handle, url = self.handle, request.url
@@ -218,17 +217,23 @@ class _Slot:
             return -1
         return None  # all of the bytes were taken
 
-    def unload(self, code: int = 0, message: str = "") -> Answer | NodeUnreachable:
-        """Return the outcome of the request, which libcurl ended with a code, and free the slot for another request."""
+    def outcome(self, code: int = 0, message: str = "") -> Answer | NodeUnreachable:
+        """Return the outcome of the request, which libcurl has ended, with an error code if it failed."""
         try:
-            outcome = self._failure(code, message) if code or self.problem else self._answer()
-        except NodeUnreachable as problem:
-            outcome = self._failed(str(problem))
+            if self.problem is not None:
+                raise self.problem
+            if code:
+                raise self._failure(code, http.reason_text(message or f"libcurl error {code}", self._credentials))
+            return self._answer()
+        except NodeUnreachable as error:
+            return type(error)(f"{self._request.where if self._request else ''}: {error}")
+
+    def unload(self) -> None:
+        """Free the slot for another request."""
         self._lines.clear()
         self._body = io.BytesIO()
         self._headers = self._unpacker = self.problem = None
         self.tag = self._request = None  # a tag refers to the whole run and its caller
-        return outcome
 
     def _answer(self) -> Answer:
         if self._unpacker is not None:
@@ -236,25 +241,19 @@ class _Slot:
         headers = _headers(self._lines) if self._headers is None else self._headers
         return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), headers, self._body.getvalue())
 
-    def _failure(self, code: int, message: str) -> NodeUnreachable:
-        if self.problem is not None:
-            return self._failed(str(self.problem), type(self.problem))
-        reason = http.reason_text(message or f"libcurl error {code}", self._credentials)
+    def _failure(self, code: int, reason: str) -> NodeUnreachable:
         if code == pycurl.E_OPERATION_TIMEDOUT:
             total_s = http.TOTAL_TIMEOUTS * self._timeout_s
             if self.handle.getinfo(pycurl.TOTAL_TIME) >= total_s:
-                return self._failed(http.NOT_COMPLETE.format(total_s), HopelessError)
-            return self._failed(http.NO_ANSWER.format(self._timeout_s))
+                return HopelessError(http.NOT_COMPLETE.format(total_s))
+            return NodeUnreachable(http.NO_ANSWER.format(self._timeout_s))
         if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
-            return self._failed(http.NOT_TRUSTED.format(reason), HopelessError)
+            return HopelessError(http.NOT_TRUSTED.format(reason))
         refused = self.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
         if code in _PROXY_ERRORS or refused or (self._is_proxied and code in _CONNECT_ERRORS):
-            return self._failed(http.NO_PROXY)
+            return NodeUnreachable(http.NO_PROXY)
         text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
-        return self._failed(text.format(reason))
-
-    def _failed(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
-        return kind(f"{self._request.where if self._request else ''}: {text}")
+        return NodeUnreachable(text.format(reason))
 
 
 class _Exchange:
@@ -284,9 +283,11 @@ class _Exchange:
                 break
             multi.select(_MAX_SELECT_S)
             check_open()
-        ended = multi.info_read()[2]
+        _, _, failed = multi.info_read()
+        outcome = slot.outcome(*failed[0][1:]) if failed else slot.outcome()
         multi.remove_handle(slot.handle)
-        return slot.unload(*ended[0][1:]) if ended else slot.unload()
+        slot.unload()
+        return outcome
 
     def close(self) -> None:
         """End the request and close the connection."""
@@ -416,13 +417,12 @@ class Transfers(Generic[_Tag]):
         self.received += slot.size - before
         return taken
 
-    def _release(self, slot: _Slot, code: int = 0, message: str = "") -> Answer | NodeUnreachable:
-        """Return the outcome of a request, which libcurl ended with a code, and free its slot."""
+    def _release(self, slot: _Slot) -> None:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
         self.received -= slot.size
         self._free.append(slot)
-        return slot.unload(code, message)
+        slot.unload()
 
     def _ended(self) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
         """Return the outcomes of the transfers that libcurl has finished."""
@@ -431,8 +431,8 @@ class Transfers(Generic[_Tag]):
             left, succeeded, failed = self._multi.info_read()
             for handle, *why in (*failed, *((handle,) for handle in succeeded)):
                 slot = self._busy[handle]
-                tag = slot.tag
-                ended.append((tag, self._release(slot, *why)))
+                ended.append((slot.tag, slot.outcome(*why)))
+                self._release(slot)
         return ended
 
     def _on_timer(self, milliseconds: int) -> None:

@@ -824,9 +824,12 @@ class RetryPolicy:
             again = again or (also_repeat is not None and also_repeat(outcome))
         if not again:
             return None
-        backoff_s = min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
-        pause_s = max(backoff_s, asked_s or 0.0)
+        pause_s = max(self.wait_s(repeat=repeat, chance=chance), asked_s or 0.0)
         return pause_s if waited_s + pause_s <= self.budget_s else None
+
+    def wait_s(self, *, repeat: int, chance: float) -> float:
+        """Return the wait in seconds before retry number `repeat`, if the node did not ask for a longer one."""
+        return min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
 
 
 def _is_mishap(answer: Answer) -> bool:
