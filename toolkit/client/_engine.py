@@ -120,24 +120,14 @@ class Surroundings:
         Another process may listen on the same port of another loopback address. libcurl tries ::1 first, whatever the
         resolver says, and does so for each connection, so that the API key could go to that process.
         """
-        name = host.removesuffix(".")
-        if name.rpartition(".")[2] != "localhost":
+        if host.removesuffix(".").rpartition(".")[2] != "localhost":
             return []
-        failure: OSError = OSError("no address")
         try:  # by RFC 6761 all of these names are the loopback, and resolvers differ
-            known = socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)
+            with socket.create_connection(("localhost", port), self._timeout_s) as probe:
+                return [f"{host}:{port}:{probe.getpeername()[0]}"]
         except OSError as error:
-            failure, known = error, []
-        for family, kind, protocol, _, place in known:
-            try:
-                with socket.socket(family, kind, protocol) as probe:
-                    probe.settimeout(self._timeout_s)
-                    probe.connect(place)
-            except OSError as error:
-                failure = error
-            else:
-                return [f"{host}:{port}:{place[0]}"]
-        raise NodeUnreachable(http.NOT_THERE.format(failure.strerror or failure))
+            failure = http.NOT_THERE.format(error.strerror or error)
+        raise NodeUnreachable(failure)
 
 
 # What a forked child shares with its parent: freed before the child exits, it would end the parent's connections.
