@@ -249,8 +249,8 @@ class _Slot:
 class _Exchange:
     """A handle whose requests run in the thread that sends them.
 
-    libcurl runs no Python code here: an interrupt may be raised in any, and pycurl before 7.46 drops the exceptions of
-    its callbacks.
+    libcurl calls no Python code here: an interrupt might be raised in it, and older releases of pycurl print and drop
+    the exceptions of callbacks.
     """
 
     def __init__(self, slot: _Slot) -> None:
@@ -261,7 +261,7 @@ class _Exchange:
 
     def send(self, request: Request, check_open: Callable[[], None]) -> Answer | NodeUnreachable:
         """Send a request and return its outcome; `check_open` is called about ten times per second meanwhile."""
-        slot, multi, active = self._slot, self._multi, 1
+        slot, multi = self._slot, self._multi
         slot.load(None, request)
         multi.add_handle(slot.handle)
         while True:

@@ -612,16 +612,17 @@ def send_all(node: Reads, tasks: Sequence[Task], prepare: Callable[[Task], Senda
         except _OUTCOMES as error:
             return error
 
-    if len(tasks) != 1:
+    if len(tasks) > 1:
         yield from node.many(map(prepared, tasks))
         return
-    outcome: T | errors.ToolkitError
-    try:
-        call = prepare(tasks[0])
-        outcome = call if isinstance(call, errors.ToolkitError) else node.one(call)
-    except _OUTCOMES as error:
-        outcome = error
-    yield 0, outcome
+    for task in tasks:
+        outcome: T | errors.ToolkitError
+        try:
+            call = prepare(task)
+            outcome = call if isinstance(call, errors.ToolkitError) else node.one(call)
+        except _OUTCOMES as error:
+            outcome = error
+        yield 0, outcome
 
 
 # Time between two checks of a fetch, in seconds.
