@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import re
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -50,9 +49,8 @@ _CLOCK = http.json_body({"function": "0x1::timestamp::now_microseconds", "type_a
 # Requests whose answer at a version identifies a ledger: method, path and body.
 _FINGERPRINTS: tuple[tuple[str, str, bytes | None], ...] = (
     ("GET", "/transactions/by_version/{}", None),
-    ("POST", "/view?ledger_version={}", _CLOCK),
+    ("POST", "/view", _CLOCK),
 )
-_VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -145,7 +143,7 @@ class Connection:
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
         if body is not None:
             headers["Content-Type"] = content
-        return http.Request(method, self.url + where, body, headers)
+        return http.Request(method, self.url + where, body, headers, given.get("ledger_version"))
 
     def perform(self, prepared: http.PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
@@ -204,7 +202,8 @@ class Connection:
         """
         asked = f"fingerprint of version {version:,}"
         for method, where, body in _FINGERPRINTS:
-            request = self.request(method, where.format(version), body=body)
+            query = None if body is None else {"ledger_version": version}
+            request = self.request(method, where.format(version), body=body, query=query)
             answer = self._send(request, asked)
             self.expect_chain(answer.parsed.chain_id, asked)
             if answer.is_good:
@@ -437,10 +436,10 @@ class Connection:
 
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
         """Return whether a response is a 404 from a backend that lags behind the highest head seen on this host."""
-        ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
+        ledger, newest, asked = answer.parsed.ledger, self.newest, request.ledger_version
         if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False
-        behind = ledger.version < newest.version and int(asked[1]) <= newest.version
+        behind = ledger.version < newest.version and asked <= newest.version
         return behind and answer.error.error_code == ErrorCode.VERSION_NOT_FOUND
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:

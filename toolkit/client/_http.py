@@ -442,12 +442,15 @@ class Request:
         The encoded body.
     headers : mapping of str to str
         Content type, accepted types and others.
+    ledger_version : int or None
+        The parameter of this name in the query.
     """
 
     method: str
     url: str
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    ledger_version: int | None = None
 
     @property
     def where(self) -> str:
