@@ -115,6 +115,11 @@ class FailedReadsWarning(UserWarning):
 class InputError(ToolkitError, ValueError):
     """An argument, option, type, address or version plan is not valid.
 
+    Attributes
+    ----------
+    problems : tuple of (tuple, str)
+        For a request object, the paths of the first fields that are not valid, with the reasons.
+
     Examples
     --------
     >>> from toolkit import errors, move
@@ -124,6 +129,8 @@ class InputError(ToolkitError, ValueError):
     ...     print(error)
     not an address: '0xzz'; expected 0x and 1 to 64 hex digits
     """
+
+    problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
 
 
 class ContractError(InputError):

@@ -699,7 +699,8 @@ class _PreparedRead(Generic[T, Types]):
             form = untyped
         request = form.request
         if version is not None:
-            request = replace(request, url=f"{request.url}?ledger_version={version}")  # the URLs of reads have no query
+            url = f"{request.url}?ledger_version={version}"  # the URLs of reads have no query
+            request = replace(request, url=url, ledger_version=version)
         finish = partial(self._finished, form, version, encoded_by)
         return PreparedCall(request, asked, finish, version, self._gas)
 

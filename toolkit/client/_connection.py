@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import re
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -22,7 +21,7 @@ from toolkit import __version__, errors
 from toolkit.client import _http as http
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._node_errors import extended, misread, refusal
-from toolkit.client._threads import run_in_threads
+from toolkit.client._threads import MAX_WAIT_S, run_in_threads
 from toolkit.wire._headers import ledger_headers
 from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_info
 
@@ -50,9 +49,8 @@ _CLOCK = http.json_body({"function": "0x1::timestamp::now_microseconds", "type_a
 # Requests whose answer at a version identifies a ledger: method, path and body.
 _FINGERPRINTS: tuple[tuple[str, str, bytes | None], ...] = (
     ("GET", "/transactions/by_version/{}", None),
-    ("POST", "/view?ledger_version={}", _CLOCK),
+    ("POST", "/view", _CLOCK),
 )
-_VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -120,7 +118,7 @@ class Connection:
         self.cache = cache or NodeCache(url, None)
         self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
         self.closing = threading.Event()
-        self._sleep = sleep or self.closing.wait
+        self._sleep = sleep or self._rest
         self._pid = os.getpid()
         # The ledger state with the highest head of all answers of the node so far.
         self.newest: LedgerState | None = None
@@ -145,7 +143,7 @@ class Connection:
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
         if body is not None:
             headers["Content-Type"] = content
-        return http.Request(method, self.url + where, body, headers)
+        return http.Request(method, self.url + where, body, headers, given.get("ledger_version"))
 
     def perform(self, prepared: http.PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
@@ -204,7 +202,8 @@ class Connection:
         """
         asked = f"fingerprint of version {version:,}"
         for method, where, body in _FINGERPRINTS:
-            request = self.request(method, where.format(version), body=body)
+            query = None if body is None else {"ledger_version": version}
+            request = self.request(method, where.format(version), body=body, query=query)
             answer = self._send(request, asked)
             self.expect_chain(answer.parsed.chain_id, asked)
             if answer.is_good:
@@ -400,16 +399,6 @@ class Connection:
             If the node does not respond.
         """
         self.here.sent += 1
-        if self._engine is None:
-            return self._repeated(request, asked)
-        answer = self._engine.send(
-            request, retry=self._retry if self.here.repeats else http.ONCE, also_repeat=self._lags
-        )
-        self._note_ledger(answer.parsed.ledger)
-        return answer
-
-    def _repeated(self, request: http.Request, asked: str) -> http.Answer:
-        """Do what `_send` does over a transport that does not repeat requests itself."""
         pace, repeat, waited_s = self._pace, 0, 0.0
         while True:
             for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
@@ -439,12 +428,18 @@ class Connection:
             waited_s += pause_s
             self._sleep(pause_s)
 
+    def _rest(self, seconds: float) -> None:
+        """Wait for some seconds, or until the connection is closed."""
+        ends_at = time.monotonic() + seconds
+        while (left_s := ends_at - time.monotonic()) > 0 and not self.closing.wait(min(left_s, MAX_WAIT_S)):
+            pass
+
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
         """Return whether a response is a 404 from a backend that lags behind the highest head seen on this host."""
-        ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
+        ledger, newest, asked = answer.parsed.ledger, self.newest, request.ledger_version
         if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False
-        behind = ledger.version < newest.version and int(asked[1]) <= newest.version
+        behind = ledger.version < newest.version and asked <= newest.version
         return behind and answer.error.error_code == ErrorCode.VERSION_NOT_FOUND
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:

@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
 from math import ceil
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 
 _Tag = TypeVar("_Tag")
 
-_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-_BOTH = _READ | _WRITE
-_EVENTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _BOTH}
-_ACTIONS = {_READ: pycurl.CSELECT_IN, _WRITE: pycurl.CSELECT_OUT, _BOTH: pycurl.CSELECT_IN | pycurl.CSELECT_OUT}
-
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
 _PORTS = {"http": 80, "https": 443}
 _MIN_ERROR_STATUS = 400  # of a proxy's answer to CONNECT
@@ -61,16 +56,13 @@ _MESSAGES = {
 }
 # Sockets handled before finished requests are returned; with more, requests come and go in bursts.
 _MAX_SOCKETS_PER_WAIT = 16
+# Seconds after which a single request looks whether the engine was closed. It also bounds the delay of an interrupt
+# that arrives just before the wait, and does not end it.
+_MAX_SELECT_S = 0.1
 # Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node.
 _MAX_CACHED_LINE = 200
 # Options for a file and for a folder of CA certificates: for the node, and for an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
-
-
-class _Meter:
-    """Counts the bytes of all response bodies that are being received."""
-
-    bytes = 0
 
 
 class Surroundings:
@@ -128,46 +120,39 @@ class Surroundings:
         Another process may listen on the same port of another loopback address. libcurl tries ::1 first, whatever the
         resolver says, and does so for each connection, so that the API key could go to that process.
         """
-        name = host.removesuffix(".")
-        if name.rpartition(".")[2] != "localhost":
+        if host.removesuffix(".").rpartition(".")[2] != "localhost":
             return []
-        failure: OSError = OSError("no address")
         try:  # by RFC 6761 all of these names are the loopback, and resolvers differ
-            known = socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)
+            with socket.create_connection(("localhost", port), self._timeout_s) as probe:
+                return [f"{host}:{port}:{probe.getpeername()[0]}"]
         except OSError as error:
-            failure, known = error, []
-        for family, kind, protocol, _, place in known:
-            try:
-                with socket.socket(family, kind, protocol) as probe:
-                    probe.settimeout(self._timeout_s)
-                    probe.connect(place)
-            except OSError as error:
-                failure = error
-            else:
-                return [f"{host}:{port}:{place[0]}"]
-        raise NodeUnreachable(http.NOT_THERE.format(failure.strerror or failure))
+            failure = http.NOT_THERE.format(error.strerror or error)
+        raise NodeUnreachable(failure)
 
 
-# The transfers of the parent process, in a forked child.
-_left_to_parent: list[Transfers[Any]] = []
+# What a forked child shares with its parent: freed before the child exits, it would end the parent's connections.
+_left_to_parent: list[Any] = []
 
 
 class _Slot:
-    """A libcurl easy handle, reused for many requests, and its current request."""
+    """A libcurl easy handle, reused for many requests, and its current request.
 
-    def __init__(self, timeout_s: float, meter: _Meter) -> None:
+    Its user passes the bytes of the body to `write`, as libcurl's callback or otherwise.
+    """
+
+    def __init__(self, credentials: Credentials, timeout_s: float, surroundings: Surroundings) -> None:
+        self._credentials, self._timeout_s, self._surroundings = credentials, timeout_s, surroundings
         self.handle = handle = pycurl.Curl()
-        self.lines: list[bytes] = []
-        self.body = io.BytesIO()
-        self.headers: dict[str, str] | None = None  # until the body begins
-        self.unpacker: http.Unpacker | None = None
         self.problem: NodeUnreachable | None = None
-        self.meter = meter
         self.tag: Any = None
-        self.request: Request | None = None
-        self.site = ""
-        self.is_proxied = False
-        self._headers: Mapping[str, str] | None = None
+        self._request: Request | None = None
+        self._lines: list[bytes] = []
+        self._headers: dict[str, str] | None = None  # until the body begins
+        self._body = io.BytesIO()
+        self._unpacker: http.Unpacker | None = None
+        self._sent_headers: Mapping[str, str] | None = None
+        self._site = ""
+        self._is_proxied = False
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
@@ -175,21 +160,30 @@ class _Slot:
         handle.setopt(pycurl.TIMEOUT_MS, max(1, round(http.TOTAL_TIMEOUTS * timeout_s * 1000)))
         handle.setopt(pycurl.LOW_SPEED_LIMIT, 1)  # byte per second, for whole seconds
         handle.setopt(pycurl.LOW_SPEED_TIME, ceil(timeout_s))
-        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
-        handle.setopt(pycurl.WRITEFUNCTION, self._write)
+        handle.setopt(pycurl.HEADERFUNCTION, self._lines.append)
 
-    def load(self, tag: Any, request: Request, surroundings: Surroundings, authorization: str | None) -> None:
-        """Set up the handle for a request that starts now."""
-        self.tag, self.request = tag, request
-        handle = self.handle
-        if request.headers != self._headers:
-            handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
-            self._headers = request.headers
-        url = request.url
+    def load(self, tag: Any, request: Request) -> None:
+        """Set up the handle for a request; raise NodeUnreachable if it cannot be sent."""
+        self.tag, self._request = tag, request
+        try:
+            self._set_options(request)
+        except NodeUnreachable as error:
+            failure = type(error)(f"{request.where}: {error}")
+        except (ValueError, TypeError, pycurl.error) as error:
+            failure = HopelessError(f"{request.where}: {http.reason_text(str(error), self._credentials)}")
+        else:
+            return
+        raise failure  # not inside a handler: the library's error may quote a secret
+
+    def _set_options(self, request: Request) -> None:
+        handle, url = self.handle, request.url
+        if request.headers != self._sent_headers:
+            handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, self._credentials.authorization))
+            self._sent_headers = request.headers
         handle.setopt(pycurl.URL, url)
-        if (site := url[: url.find("/", len("https://"))]) != self.site:
-            self.is_proxied = surroundings.apply(handle, site)
-            self.site = site
+        if (site := url[: url.find("/", len("https://"))]) != self._site:
+            self._is_proxied = self._surroundings.apply(handle, site)
+            self._site = site
         if request.method == "POST":
             handle.setopt(pycurl.POST, 1)
             handle.setopt(pycurl.POSTFIELDS, request.body or b"")
@@ -199,40 +193,96 @@ class _Slot:
     @property
     def size(self) -> int:
         """Number of bytes of the body so far."""
-        return 0 if self.unpacker is None else self.unpacker.size
+        return 0 if self._unpacker is None else self._unpacker.size
 
-    def answer(self) -> Answer:
-        """Return the complete response; raise NodeUnreachable if its compressed body has no end."""
-        if self.unpacker is not None:
-            self.unpacker.finish()
-        headers = _headers(self.lines) if self.headers is None else self.headers
-        return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), headers, self.body.getvalue())
-
-    def unload(self) -> None:
-        """Reset the slot for another request."""
-        self.lines.clear()
-        self.body = io.BytesIO()
-        self.meter.bytes -= self.size
-        self.headers = self.unpacker = self.problem = None
-        self.tag = self.request = None  # a tag refers to the whole run and its caller
-
-    def failure(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
-        """Return the error that ends the request."""
-        return kind(f"{self.request.where if self.request else ''}: {text}")
-
-    def _write(self, data: bytes) -> int:
-        if self.unpacker is None:
-            self.headers = _headers(self.lines)
-            self.unpacker = http.Unpacker(self.headers)
-        before = self.unpacker.size
+    def write(self, data: bytes) -> int | None:
+        """Add bytes to the body; return -1, with which libcurl ends the transfer, if they are not acceptable."""
+        if self._unpacker is None:
+            self._headers = _headers(self._lines)
+            self._unpacker = http.Unpacker(self._headers)
         try:
-            self.body.write(self.unpacker.feed(data))
+            self._body.write(self._unpacker.feed(data))
         except NodeUnreachable as problem:
             self.problem = problem
-            return -1  # libcurl then ends the transfer
-        finally:
-            self.meter.bytes += self.unpacker.size - before
-        return len(data)
+            return -1
+        return None  # all of the bytes were taken
+
+    def outcome(self, code: int = 0, message: str = "") -> Answer | NodeUnreachable:
+        """Return the outcome of the request, which libcurl has ended, with an error code if it failed."""
+        try:
+            if self.problem is not None:
+                raise self.problem
+            if code:
+                raise self._failure(code, http.reason_text(message or f"libcurl error {code}", self._credentials))
+            return self._answer()
+        except NodeUnreachable as error:
+            return type(error)(f"{self._request.where if self._request else ''}: {error}")
+
+    def unload(self) -> None:
+        """Free the slot for another request."""
+        self._lines.clear()
+        self._body = io.BytesIO()
+        self._headers = self._unpacker = self.problem = None
+        self.tag = self._request = None  # a tag refers to the whole run and its caller
+
+    def _answer(self) -> Answer:
+        if self._unpacker is not None:
+            self._unpacker.finish()
+        headers = _headers(self._lines) if self._headers is None else self._headers
+        return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), headers, self._body.getvalue())
+
+    def _failure(self, code: int, reason: str) -> NodeUnreachable:
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            total_s = http.TOTAL_TIMEOUTS * self._timeout_s
+            if self.handle.getinfo(pycurl.TOTAL_TIME) >= total_s:
+                return HopelessError(http.NOT_COMPLETE.format(total_s))
+            return NodeUnreachable(http.NO_ANSWER.format(self._timeout_s))
+        if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
+            return HopelessError(http.NOT_TRUSTED.format(reason))
+        refused = self.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
+        if code in _PROXY_ERRORS or refused or (self._is_proxied and code in _CONNECT_ERRORS):
+            return NodeUnreachable(http.NO_PROXY)
+        text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
+        return NodeUnreachable(text.format(reason))
+
+
+class _Exchange:
+    """A handle whose requests run in the thread that sends them.
+
+    libcurl calls no Python code here: an interrupt might be raised in it, and older releases of pycurl print and drop
+    the exceptions of callbacks.
+    """
+
+    def __init__(self, slot: _Slot) -> None:
+        self._slot = slot
+        self._received: list[bytes] = []
+        self._multi = pycurl.CurlMulti()
+        slot.handle.setopt(pycurl.WRITEFUNCTION, self._received.append)
+
+    def send(self, request: Request, check_open: Callable[[], None]) -> Answer | NodeUnreachable:
+        """Send a request and return its outcome; `check_open` is called about ten times per second meanwhile."""
+        slot, multi = self._slot, self._multi
+        slot.load(None, request)
+        multi.add_handle(slot.handle)
+        while True:
+            _, active = multi.perform()
+            for data in self._received:
+                slot.write(data)
+            self._received.clear()
+            if not active or slot.problem is not None:
+                break
+            multi.select(_MAX_SELECT_S)
+            check_open()
+        _, _, failed = multi.info_read()
+        outcome = slot.outcome(*failed[0][1:]) if failed else slot.outcome()
+        multi.remove_handle(slot.handle)
+        slot.unload()
+        return outcome
+
+    def close(self) -> None:
+        """End the request and close the connection."""
+        self._slot.handle.close()
+        self._multi.close()
 
 
 class Transfers(Generic[_Tag]):
@@ -240,38 +290,35 @@ class Transfers(Generic[_Tag]):
 
     Parameters
     ----------
-    credentials : Credentials
-        Sent to the site of each request only.
-    timeout_s : float
-        Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
+    open_slot : callable
+        Creates a `_Slot`.
     keep : int
         Maximum number of idle connections.
-    surroundings : Surroundings
-        How sites are reached.
 
     Attributes
     ----------
     room : int
         Number of received bytes above which `wait` returns early, so that its caller can cancel requests. Set by the
         caller.
+    received : int
+        Bytes of the bodies that are being received.
     """
 
-    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, surroundings: Surroundings) -> None:
-        self._credentials, self._timeout_s, self._surroundings = credentials, timeout_s, surroundings
+    def __init__(self, open_slot: Callable[[], _Slot], *, keep: int) -> None:
+        self._open_slot = open_slot
         self.room = 2**63
-        self._meter = _Meter()
+        self.received = 0
         self._free: list[_Slot] = []
         self._busy: dict[pycurl.Curl, _Slot] = {}
-        self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
         self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
-        self._watched: dict[int, int] = {}
+        self._watched: set[int] = set()
         self._waker, self._alarm = socket.socketpair()
         self._waker.settimeout(0)
         self._alarm.settimeout(0)
         self._woken = False
-        self._selector.register(self._alarm, _READ)
+        self._selector.register(self._alarm, selectors.EVENT_READ)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, keep)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
@@ -281,28 +328,25 @@ class Transfers(Generic[_Tag]):
         """Return the number of requests in progress."""
         return len(self._busy)
 
-    @property
-    def received(self) -> int:
-        """Bytes of the bodies that are being received."""
-        return self._meter.bytes
-
     def tags(self) -> Iterator[_Tag]:
         """Return the tags of the requests in progress, oldest first."""
         return (slot.tag for slot in self._busy.values())
 
-    def start(self, tag: _Tag, request: Request) -> None:
-        """Start a request; `wait` returns its outcome with its tag."""
-        slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
-        try:
-            slot.load(tag, request, self._surroundings, self._credentials.authorization)
-            self._multi.add_handle(slot.handle)
-        except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
-            slot.handle.close()
-            kind, text = (type(error), str(error)) if isinstance(error, NodeUnreachable) else (HopelessError, "")
-            reason = text or http.reason_text(str(error), self._credentials)
-            self._failed.append((tag, kind(f"{request.where}: {reason}")))
+    def start(self, tag: _Tag, request: Request) -> NodeUnreachable | None:
+        """Start a request, whose outcome `wait` returns with its tag; return the error if it cannot be sent."""
+        if self._free:
+            slot = self._free.pop()
         else:
-            self._busy[slot.handle] = slot
+            slot = self._open_slot()
+            slot.handle.setopt(pycurl.WRITEFUNCTION, partial(self._receive, slot))
+        try:
+            slot.load(tag, request)
+        except NodeUnreachable as error:
+            slot.handle.close()
+            return error
+        self._multi.add_handle(slot.handle)
+        self._busy[slot.handle] = slot
+        return None
 
     def cancel(self, which: Callable[[_Tag], bool]) -> list[_Tag]:
         """Cancel the requests whose tags `which` selects, and return their tags; `wait` does not return them."""
@@ -310,7 +354,6 @@ class Transfers(Generic[_Tag]):
         tags = [slot.tag for slot in slots]
         for slot in slots:
             self._release(slot)
-        self._failed = [(tag, error) for tag, error in self._failed if not which(tag)]
         return tags
 
     def wake(self) -> None:
@@ -327,23 +370,21 @@ class Transfers(Generic[_Tag]):
             if self._timer_at is not None:
                 limits.append(self._timer_at - time.monotonic())
             patience_s = max(0.0, min(limits)) if limits else None
-            self._ready.extend(self._selector.select(0 if self._failed else patience_s))
+            self._ready.extend(self._selector.select(patience_s))
         for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
                 self._woken = False
             elif key.fd in self._watched:  # it may have been closed since
-                self._multi.socket_action(key.fd, _ACTIONS[events])
-                if self._meter.bytes > self.room:
+                self._multi.socket_action(key.fd, events)
+                if self.received > self.room:
                     break
         now = time.monotonic()
         if self._timer_at is not None and now >= self._timer_at:
             self._timer_at = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
-        ended, self._failed = self._failed, []
-        self._collect(ended)
-        return ended
+        return self._ended()
 
     def close(self) -> None:
         """Cancel the requests in progress and close every connection."""
@@ -356,66 +397,48 @@ class Transfers(Generic[_Tag]):
         self._waker.close()
         self._alarm.close()
 
-    def leave_to_parent(self) -> None:
-        """Keep this object in a forked child until it exits, without touching the poll that it shares with its parent.
-
-        Freed earlier, it would end the parent's TLS connections.
-        """
+    def forget_sockets(self) -> None:
+        """Leave the poll alone that a forked child shares with its parent, also when this object is freed."""
         self._watched.clear()
-        _left_to_parent.append(self)
+
+    def _receive(self, slot: _Slot, data: bytes) -> int | None:
+        before = slot.size
+        taken = slot.write(data)
+        self.received += slot.size - before
+        return taken
 
     def _release(self, slot: _Slot) -> None:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
+        self.received -= slot.size
         self._free.append(slot)
         slot.unload()
 
-    def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """Add the outcomes of finished transfers to `ended`."""
-        left = 1
+    def _ended(self) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+        """Return the outcomes of the transfers that libcurl has finished."""
+        ended, left = [], 1
         while left:
             left, succeeded, failed = self._multi.info_read()
-            for handle, code, message in failed:
+            for handle, *why in (*failed, *((handle,) for handle in succeeded)):
                 slot = self._busy[handle]
-                ended.append((slot.tag, self._translated(slot, code, message)))
+                ended.append((slot.tag, slot.outcome(*why)))
                 self._release(slot)
-            for handle in succeeded:
-                slot = self._busy[handle]
-                try:
-                    ended.append((slot.tag, slot.answer()))
-                except NodeUnreachable as problem:
-                    ended.append((slot.tag, slot.failure(str(problem))))
-                self._release(slot)
-
-    def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        reason = http.reason_text(message or f"libcurl error {code}", self._credentials)
-        if slot.problem is not None:
-            return slot.failure(str(slot.problem), type(slot.problem))
-        if code == pycurl.E_OPERATION_TIMEDOUT:
-            total_s = http.TOTAL_TIMEOUTS * self._timeout_s
-            if slot.handle.getinfo(pycurl.TOTAL_TIME) >= total_s:
-                return slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)
-            return slot.failure(http.NO_ANSWER.format(self._timeout_s))
-        if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
-            return slot.failure(http.NOT_TRUSTED.format(reason), HopelessError)
-        refused = slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
-        if code in _PROXY_ERRORS or refused or (slot.is_proxied and code in _CONNECT_ERRORS):
-            return slot.failure(http.NO_PROXY)
-        text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
-        return slot.failure(text.format(reason))
+        return ended
 
     def _on_timer(self, milliseconds: int) -> None:
         self._timer_at = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
     def _on_socket(self, event: int, number: int, *_: object) -> None:
+        # libcurl and selectors have the same numbers for reading, writing and both.
         if event == pycurl.POLL_REMOVE:
-            if self._watched.pop(number, None) is not None:
+            if number in self._watched:
+                self._watched.remove(number)
                 self._selector.unregister(number)
         elif number in self._watched:
-            self._selector.modify(number, _EVENTS[event])
+            self._selector.modify(number, event)
         else:
-            self._watched[number] = event
-            self._selector.register(number, _EVENTS[event])
+            self._watched.add(number)
+            self._selector.register(number, event)
 
 
 def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list[str]:
@@ -467,7 +490,7 @@ _MAX_EXIT_S = 2.0
 
 
 class BulkEngine:
-    """Sends requests over libcurl, many at once. It has its own thread, so it also works under a running event loop.
+    """Sends requests over libcurl, one or many at once. Many are sent by a thread, even under a running event loop.
 
     The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
     Several threads may run requests at the same time; the limits apply to all runs together. In a forked child, the
@@ -506,15 +529,10 @@ class BulkEngine:
     ) -> None:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
-        surroundings = Surroundings(timeout_s)
-        connect = partial(
-            open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, surroundings=surroundings
-        )
+        self._open_slot = partial(_Slot, credentials, timeout_s, Surroundings(timeout_s))
+        connect = partial(open_transfers, self._open_slot, keep=max_in_flight)
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport cannot be pickled; pickle the node instead")
 
     def run(
         self,
@@ -554,23 +572,29 @@ class BulkEngine:
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
-    def send(
-        self, request: Request, *, retry: RetryPolicy = http.ONCE, also_repeat: AlsoRepeat | None = None
-    ) -> Answer:
-        """Send one request and return the response, whatever its status; see `run`.
+    def send(self, request: Request) -> Answer:
+        """Send one request in the thread of the caller, and return the response, whatever its status.
 
         Raises
         ------
         NodeUnreachable
             If the node does not respond; `HopelessError` if sending the request again cannot help.
-        RateLimited
-            If the request was not sent because the node asked for a long pause.
         ClosedError
-            If the engine is closed.
+            If the engine is closed, also by another thread meanwhile.
         """
-        with contextlib.closing(self.run([(None, request)], retry=retry, also_repeat=also_repeat)) as outcomes:
-            [(_, outcome)] = outcomes
-        if isinstance(outcome, ToolkitError):
+        driver = self._driver
+        driver.check_open()
+        try:
+            exchange = driver.idle.pop()
+        except IndexError:
+            exchange = _Exchange(self._open_slot())
+        try:
+            outcome = exchange.send(request, driver.check_open)
+        except BaseException:  # an interrupt, too
+            exchange.close()
+            raise
+        driver.idle.append(exchange)
+        if isinstance(outcome, NodeUnreachable):
             raise outcome
         return outcome
 
@@ -591,41 +615,39 @@ class BulkEngine:
                     batch = [_Job(run, key, job) for key, job in pulled if isinstance(job, Request)]
                     if batch:
                         began = True
-                        self._driver.submit(batch)
+                        self._driver.submit(run, batch)
                         unanswered += len(batch)
                     if len(batch) < len(pulled):
                         yield from ((key, job) for key, job in pulled if not isinstance(job, Request))
                     if not run.results.empty():
                         break
-                answered = self._answered(run) if unanswered else _NOTHING
-                while answered:
-                    key, outcome = answered.popleft()
-                    size = len(outcome.body) if isinstance(outcome, Answer) else 0
+                if unanswered:
+                    key, outcome = self._answered(run)
                     unanswered -= 1
+                    size = _size(outcome)
                     yield key, outcome
                     del outcome  # do not hold a large answer while waiting for the next one
                     run.taken += size
-                self._driver.note_taken()
+                    self._driver.note_taken()
         finally:
             if began:
                 self._driver.drop(run)
 
-    def _answered(self, run: _Run) -> deque[_Ended]:
-        """Wait for outcomes; raise the error if one has ended the run."""
+    def _answered(self, run: _Run) -> tuple[Any, Answer | ToolkitError]:
+        """Wait for an outcome; raise the error if one has ended the run."""
         while True:
             try:
                 found = run.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
             except queue.Empty:
-                if not self._driver.lives:  # in a forked child
-                    raise ClosedError(CLOSED) from None
+                self._driver.check_open()  # in a forked child no thread answers
                 continue
             if isinstance(found, BaseException):
                 raise found
             return found
 
 
-_Ended = tuple[Any, "Answer | ToolkitError"]
-_NOTHING: deque[_Ended] = deque()
+def _size(outcome: Answer | ToolkitError) -> int:
+    return len(outcome.body) if isinstance(outcome, Answer) else 0
 
 
 @dataclass(eq=False, slots=True)
@@ -641,9 +663,10 @@ class _Run:
 
     retry: RetryPolicy
     also_repeat: AlsoRepeat | None
-    results: queue.SimpleQueue[deque[_Ended] | BaseException] = field(default_factory=queue.SimpleQueue)
+    results: queue.SimpleQueue[tuple[Any, Answer | ToolkitError] | BaseException] = field(
+        default_factory=queue.SimpleQueue
+    )
     waiting: deque[_Job] = field(default_factory=deque)
-    ended: deque[_Ended] = field(default_factory=deque)
     dropped: bool = False
     received: int = 0
     taken: int = 0
@@ -654,10 +677,9 @@ class _Run:
         return self.received - self.taken
 
     def end(self, key: Any, outcome: Answer | ToolkitError) -> None:
-        """Record the outcome of a job."""
-        if isinstance(outcome, Answer):
-            self.received += len(outcome.body)
-        self.ended.append((key, outcome))
+        """Pass the outcome of a job to the caller."""
+        self.received += _size(outcome)
+        self.results.put((key, outcome))
 
 
 @dataclass(eq=False, slots=True)
@@ -711,7 +733,7 @@ class Window:
 
 
 class _Driver:
-    """The engine's thread and its state. Other threads only call the methods from `check_open` to `leave_to_parent`."""
+    """The engine's thread and its state, which the lock protects; the thread waits for sockets without it."""
 
     def __init__(
         self,
@@ -724,15 +746,17 @@ class _Driver:
         self._connect = connect
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
         self._lock = threading.RLock()
-        self._commands: deque[list[_Job] | _Run] = deque()
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._transfers: Transfers[_Job] | None = None
         self._runs: deque[_Run] = deque()
+        self._dropped = False
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
         self._turn_at: float | None = None
         self._full = False
+        # For requests in the threads of their callers; one that ends after `stop` is freed with the engine.
+        self.idle: list[_Exchange] = []
         _drivers.add(self)
 
     # called by other threads ------------------------------------------------------------------------------------
@@ -742,13 +766,8 @@ class _Driver:
         if self._stopped:
             raise ClosedError(CLOSED)
 
-    @property
-    def lives(self) -> bool:
-        """Whether the thread is running; False in a forked child."""
-        return self._thread is not None and self._thread.is_alive()
-
-    def submit(self, jobs: list[_Job]) -> None:
-        """Pass jobs to the thread; start it if it is not running yet."""
+    def submit(self, run: _Run, jobs: list[_Job]) -> None:
+        """Pass jobs of a run to the thread; start it if it is not running yet."""
         with self._lock:
             self.check_open()
             if self._transfers is None:
@@ -757,7 +776,9 @@ class _Driver:
                     target=self._drive, args=(self._transfers,), name="toolkit-bulk", daemon=True
                 )
                 self._thread.start()
-            self._commands.append(jobs)
+            run.waiting.extend(jobs)
+            if run not in self._runs:
+                self._runs.append(run)
             self._transfers.wake()
 
     def note_taken(self) -> None:
@@ -771,15 +792,17 @@ class _Driver:
         if self._stopped:  # at exit of the interpreter, the thread may have ended while it held the lock
             return
         with self._lock:
-            if self._transfers is not None and not self._stopped:
-                self._commands.append(run)
-                self._transfers.wake()
+            self._dropped = True
+            if run in self._runs:
+                self._runs.remove(run)
+            self._wake()
 
     def stop(self) -> None:
-        """Make the thread end."""
+        """Make the thread end, and close idle connections."""
         if not self._stopped:
             self._stopped = True
             self._wake()
+            self.idle.clear()
 
     def join(self, timeout_s: float | None = None) -> None:
         """Wait until the thread has ended."""
@@ -789,12 +812,15 @@ class _Driver:
     def leave_to_parent(self) -> None:
         """Close the engine in a forked child, which has no thread, without affecting the parent's connections."""
         self._stopped = True
+        self._lock = threading.RLock()  # the thread may have held it
+        _left_to_parent.append((self.idle, self._transfers))
         if self._transfers is not None:
-            self._transfers.leave_to_parent()
+            self._transfers.forget_sockets()
+            self._transfers = None
 
     def _wake(self) -> None:
         with self._lock:
-            if self._transfers is not None and self._thread is not None and self._thread.is_alive():
+            if self._transfers is not None:
                 self._transfers.wake()
 
     # the thread -------------------------------------------------------------------------------------------------
@@ -806,44 +832,31 @@ class _Driver:
                 self._step(transfers)
         except BaseException as error:  # noqa: BLE001 - it is raised to the callers that wait for outcomes
             reason = error
-        self._stopped = True
         with self._lock:
-            self._transfers = None
-            for command in self._commands:
-                self._apply(command)
-            self._commands.clear()
-        for run in self._runs:
-            run.results.put(reason)
-        self._runs.clear()
-        self._delayed.clear()
+            self._stopped, self._transfers = True, None
+            for run in self._runs:
+                run.results.put(reason)
+            self._runs.clear()
+            self._delayed.clear()
         transfers.close()
 
     def _step(self, transfers: Transfers[_Job]) -> None:
         """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
-        self._execute_commands(transfers)
-        self._balance(transfers)
-        for job, outcome in transfers.wait(self._start_due(transfers)):
-            self._settle(job, outcome)
-        self._deliver()
+        with self._lock:
+            if self._dropped:
+                self._forget_dropped(transfers)
+            self._balance(transfers)
+            patience_s = self._start_due(transfers)
+        ended = transfers.wait(patience_s)
+        with self._lock:
+            for job, outcome in ended:
+                self._settle(job, outcome)
 
-    def _execute_commands(self, transfers: Transfers[_Job]) -> None:
-        while self._commands:
-            command = self._commands.popleft()
-            self._apply(command)
-            if isinstance(command, _Run):
-                transfers.cancel(lambda job, run=command: job.run is run)  # type: ignore[misc]
-                self._delayed = [entry for entry in self._delayed if entry[2].run is not command]
-                heapq.heapify(self._delayed)
-
-    def _apply(self, command: list[_Job] | _Run) -> None:
-        if isinstance(command, _Run):
-            if command in self._runs:
-                self._runs.remove(command)
-        elif command:
-            run = command[0].run
-            if run not in self._runs:
-                self._runs.append(run)
-            run.waiting.extend(command)
+    def _forget_dropped(self, transfers: Transfers[_Job]) -> None:
+        self._dropped = False
+        transfers.cancel(lambda job: job.run.dropped)
+        self._delayed = [entry for entry in self._delayed if not entry[2].run.dropped]
+        heapq.heapify(self._delayed)
 
     def _balance(self, transfers: Transfers[_Job]) -> None:
         """Limit the bytes of responses in memory: above the limit, cancel requests and send them again later."""
@@ -869,7 +882,7 @@ class _Driver:
             job = heapq.heappop(self._delayed)[2]
             job.run.waiting.appendleft(job)
         pace = self._pace
-        if pace.held and pace.refused_s():
+        if pace.refused_s():
             self._refuse_waiting()
         held_up, turn_at = 0, float("inf")
         while len(transfers) < self._window.limit and held_up < len(self._runs):
@@ -882,8 +895,8 @@ class _Driver:
                 continue
             if self._turn_at is None:  # a turn is taken once, so that other users of the pace cannot starve this one
                 self._turn_at = now + pace.turn_s()
-            if pace.held:  # the node may have asked for a pause meanwhile
-                self._turn_at = max(self._turn_at, now + pace.paused_s())
+            # the node may have asked for a pause meanwhile
+            self._turn_at = max(self._turn_at, now + pace.paused_s())
             if self._turn_at > now:
                 turn_at = self._turn_at
                 break
@@ -892,7 +905,8 @@ class _Driver:
             held_up = 0
             job = run.waiting.popleft()
             job.started_at = now
-            transfers.start(job, job.request)
+            if (failure := transfers.start(job, job.request)) is not None:
+                self._settle(job, failure)
         due_at = min(turn_at, self._delayed[0][0] if self._delayed else turn_at)
         return None if due_at == float("inf") else max(0.0, due_at - now)
 
@@ -902,7 +916,6 @@ class _Driver:
             while run.waiting:
                 job = run.waiting.popleft()
                 run.end(job.key, not_sent(job.request.where, self._pace.refused_s()))
-        self._deliver()
 
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:
         """Record the outcome of a job, or schedule its retry."""
@@ -910,17 +923,14 @@ class _Driver:
         if run.dropped:
             return
         if isinstance(outcome, Answer):
-            if outcome.status < HTTPStatus.BAD_REQUEST:
-                self._window.answered()
-                if self._pace.held:
-                    self._pace.answered()
-                run.end(job.key, outcome)
-                return
+            self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
             if outcome.status == HTTPStatus.TOO_MANY_REQUESTS:
                 self._window.refused(started_at=job.started_at, now=now)
             else:
                 self._window.answered()
-            self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
+            if outcome.status < HTTPStatus.BAD_REQUEST:
+                run.end(job.key, outcome)
+                return
         job.repeat += 1
         also = None if run.also_repeat is None else partial(run.also_repeat, job.request)
         try:
@@ -935,12 +945,6 @@ class _Driver:
             return
         job.waited_s += pause_s
         heapq.heappush(self._delayed, (now + pause_s, next(self._order), job))
-
-    def _deliver(self) -> None:
-        for run in self._runs:
-            if run.ended:
-                run.results.put(run.ended)
-                run.ended = deque()
 
 
 _drivers: weakref.WeakSet[_Driver] = weakref.WeakSet()

@@ -442,12 +442,15 @@ class Request:
         The encoded body.
     headers : mapping of str to str
         Content type, accepted types and others.
+    ledger_version : int or None
+        The parameter of this name in the query.
     """
 
     method: str
     url: str
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    ledger_version: int | None = None
 
     @property
     def where(self) -> str:
@@ -775,9 +778,8 @@ class RetryPolicy:
 
     Examples
     --------
-    >>> retry = RetryPolicy()
-    >>> retry.may_repeat(503, repeat=1), retry.may_repeat(404, repeat=1)
-    (True, False)
+    >>> [RetryPolicy().pause_s(Answer(status, {}, b""), repeat=2, chance=0.0) for status in (503, 404)]
+    [0.25, None]
     """
 
     attempts: int = 5
@@ -785,54 +787,13 @@ class RetryPolicy:
     cap_s: float = 8.0
     budget_s: float = 60.0
 
-    def may_repeat(self, status: int | None, *, repeat: int, text: str = "") -> bool:
-        """Return whether a failed request may be sent again.
-
-        Parameters
-        ----------
-        status : int or None
-            HTTP status; None if the node did not respond.
-        repeat : int
-            Number of the retry, counted from 1.
-        text : str
-            The node's message. A 500 about deserialization is not retried, because it would fail again.
-
-        Returns
-        -------
-        bool
-        """
-        if repeat >= self.attempts:
-            return False
-        if status is None or status in ALWAYS:
-            return True
-        return status == HTTPStatus.INTERNAL_SERVER_ERROR and repeat == 1 and "deseriali" not in text.lower()
-
-    def wait_s(self, *, repeat: int, chance: float, asked_s: float | None = None) -> float:
-        """Return the wait before retry number `repeat`, in seconds.
-
-        Parameters
-        ----------
-        repeat : int
-            Counted from 1.
-        chance : float
-            A random number in [0, 1), for the jitter.
-        asked_s : float or None
-            Seconds of the node's ``Retry-After``.
-
-        Returns
-        -------
-        float
-        """
-        backoff = min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
-        return backoff if asked_s is None else max(backoff, asked_s)
-
     def pause_s(
         self,
         outcome: Answer | errors.NodeUnreachable,
         *,
         repeat: int,
-        waited_s: float,
         chance: float,
+        waited_s: float = 0.0,
         also_repeat: Callable[[Answer], bool] | None = None,
     ) -> float | None:
         """Return the wait before a failed request is retried, or None if it must not be retried.
@@ -848,28 +809,36 @@ class RetryPolicy:
         chance : float
             A random number in [0, 1), for the jitter.
         also_repeat : callable (Answer) -> bool, optional
-            Further error responses to retry besides those that `may_repeat` covers, within the same attempts and
-            budget.
+            Further error responses to retry, within the same attempts and budget.
 
         Returns
         -------
         float or None
             In seconds.
         """
+        if repeat >= self.attempts:
+            return None
         asked_s = None
         if isinstance(outcome, errors.NodeUnreachable):
-            again = not isinstance(outcome, errors.HopelessError) and self.may_repeat(None, repeat=repeat)
+            again = not isinstance(outcome, errors.HopelessError)
         else:
-            text = outcome.body[:_MAX_TEXT_BYTES].decode("utf-8", "replace")
-            again = self.may_repeat(outcome.status, repeat=repeat, text=text)
-            if not again and also_repeat is not None and repeat < self.attempts:
-                again = also_repeat(outcome)
             asked_s = outcome.retry_after_s
-        pause_s = self.wait_s(repeat=repeat, chance=chance, asked_s=asked_s)
-        return pause_s if again and waited_s + pause_s <= self.budget_s else None
+            again = outcome.status in ALWAYS or (repeat == 1 and _is_mishap(outcome))
+            again = again or (also_repeat is not None and also_repeat(outcome))
+        if not again:
+            return None
+        pause_s = max(self.wait_s(repeat=repeat, chance=chance), asked_s or 0.0)
+        return pause_s if waited_s + pause_s <= self.budget_s else None
+
+    def wait_s(self, *, repeat: int, chance: float) -> float:
+        """Return the wait in seconds before retry number `repeat`, if the node did not ask for a longer one."""
+        return min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
 
 
-ONCE = RetryPolicy(attempts=1)
+def _is_mishap(answer: Answer) -> bool:
+    """Return whether a response is a 500 that may not occur again, as one about deserialization would."""
+    text = answer.body[:_MAX_TEXT_BYTES].lower()
+    return answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and b"deseriali" not in text
 
 
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
@@ -888,18 +857,12 @@ class Pace:
         Maximum number of requests per second; None for no limit.
     clock : callable, optional
         Returns the monotonic time in seconds; replaced in tests.
-
-    Attributes
-    ----------
-    held : bool
-        Whether the node has ever asked for a pause. If not, `paused_s` and `refused_s` are 0.
     """
 
     def __init__(self, per_second: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._gap_s = 1.0 / per_second if per_second else 0.0
         self._clock = clock
         self._next = 0.0
-        self.held = False
         self._paused_until = self._refused_until = float("-inf")
         self._asked_since: float | None = None
         self._lock = threading.Lock()
@@ -907,7 +870,7 @@ class Pace:
     def turn_s(self) -> float:
         """Take the next turn to send a request; return the seconds to wait, including pauses."""
         if not self._gap_s:
-            return self.paused_s() if self.held else 0.0
+            return self.paused_s()
         with self._lock:
             now = self._clock()
             turn = max(self._next, now, self._paused_until)
@@ -926,7 +889,6 @@ class Pace:
             above it, they are refused until the pause ends; see `refused_s`.
         """
         with self._lock:
-            self.held = True
             now = self._clock()
             if self._asked_since is None:
                 self._asked_since = now

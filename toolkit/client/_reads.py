@@ -587,14 +587,15 @@ VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
 _OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
-def send_all(node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], Sendable[T]]) -> Outcomes[T]:
+def send_all(node: Reads, tasks: Sequence[Task], prepare: Callable[[Task], Sendable[T]]) -> Outcomes[T]:
     """Prepare tasks, send them at once, and yield (position, result or error) as responses arrive.
+
+    A single task is sent in this thread, so that nobody waits for another one.
 
     Parameters
     ----------
     node : Reads
-    tasks : iterable
-        Consumed lazily, as results are taken.
+    tasks : sequence
     prepare : callable
         Returns the call of a task, or the error that is its outcome. If it raises an error because the task cannot be
         sent or a module cannot be looked up, that error is the outcome too.
@@ -611,7 +612,17 @@ def send_all(node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], Senda
         except _OUTCOMES as error:
             return error
 
-    return node.many(map(prepared, tasks))
+    if len(tasks) > 1:
+        yield from node.many(map(prepared, tasks))
+        return
+    for task in tasks:
+        outcome: T | errors.ToolkitError
+        try:
+            call = prepare(task)
+            outcome = call if isinstance(call, errors.ToolkitError) else node.one(call)
+        except _OUTCOMES as error:
+            outcome = error
+        yield 0, outcome
 
 
 # Time between two checks of a fetch, in seconds.

@@ -364,22 +364,13 @@ def not_at_past(ledger_version: int) -> errors.NotAtPast:
 
 def simulate(node: Reads, request: wire.SimulationRequest) -> Simulation:
     """Simulate a request at the node's head; see `Node.simulate`."""
-    # Not as many of one: a fork answers in this thread, and its errors are those of the reads behind it.
-    ledger, number = node.ledger(), 0
-    if _needs_sequence_number(request):
-        try:
-            number = node.one(node.prepare_account(request.sender))[0].sequence_number
-        except (errors.NotFound, errors.Forbidden) as error:
-            if error.error_code != NO_ACCOUNT:
-                with suppress(errors.NodeError):  # the view does not answer either, as for a new account
-                    number = node.one(node.prepare_sequence_number(request.sender))
-    call = called_by(request.payload)
-    try:
-        return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
-    except errors.InvalidRequest as error:
-        if not isinstance(call, wire.EntryFunction):
-            raise
-        raise explained(node, call, ledger.version, error) from None
+    ledger, call = node.ledger(), called_by(request.payload)
+    [(_, outcome)] = simulate_all(node, [request], ledger)
+    if isinstance(outcome, errors.InvalidRequest) and isinstance(call, wire.EntryFunction):
+        raise explained(node, call, ledger.version, outcome)
+    if isinstance(outcome, errors.ToolkitError):
+        raise outcome
+    return outcome
 
 
 def simulate_all(

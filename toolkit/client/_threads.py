@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 # More threads make `requests` slower, not faster.
 _MAX_THREADS = 32
 # Seconds after which a wait begins again: an interrupt that arrives just before Python blocks on a lock does not end
-# it, so an endless wait would miss Ctrl-C.
-_WAIT_S = 1.0
+# the wait, so an endless one would miss Ctrl-C.
+MAX_WAIT_S = 1.0
 
 
 def as_completed(
@@ -59,7 +59,7 @@ def as_completed(
                 begun = place + 1
             if not pending:
                 return
-            done = wait(pending, _WAIT_S, return_when=FIRST_COMPLETED).done
+            done = wait(pending, MAX_WAIT_S, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=failed_then_place):
                 yield pending.pop(future), future.result()
     finally:

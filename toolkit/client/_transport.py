@@ -10,7 +10,6 @@ import ssl
 import time
 from http.client import HTTPException
 from http.cookiejar import DefaultCookiePolicy
-from typing import NoReturn
 
 import requests
 import urllib3
@@ -86,9 +85,6 @@ class SessionTransport:
         session.headers.update(http.COMMON_HEADERS)
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(pool_maxsize=_MAX_IDLE))
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport cannot be pickled; pickle the node instead")
 
     def send(self, request: Request) -> Answer:
         """Send one request and return the response, whatever its status; redirects are not followed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -41,7 +40,6 @@ _KINDS_OF = {
     **dict.fromkeys(("at", "fee_payer", "gas_unit_price", "max_gas_amount"), ("simulate",)),
     **dict.fromkeys(("versions", "success"), ("committed",)),
 }
-_FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
 _RANGE = 'expected a range such as "0:-1", or "0:-1/200" for a sample of 200 evenly spaced pages of 100 transactions'
 # Octas per gas unit of a study's simulations. It is fixed, because the storage fee in gas units depends on it.
 _STUDY_PRICE = 100
@@ -141,13 +139,16 @@ class Call(CallFields):
         try:
             _ = self.request
         except InputError as error:
-            text = str(error)
-            if found := _FIELD.match(text):  # the key of the study file, not the field of the request made from it
-                key = self.kind if found[1] == "function" else found[1]
-                place = f".{int(found[2]) + 1}" if found[2] else ""
-                text = f"`{key}{place}`: {text[found.end() :]}"
-            raise ValueError(text) from None
+            # by the keys of the study file, not by the fields of the request that is made from them
+            texts = [f"`{self._key_of(path)}`: {reason}" for path, reason in error.problems]
+            raise ValueError("; ".join(texts) or str(error)) from None
         return self
+
+    def _key_of(self, path: tuple[str | int, ...]) -> str:
+        """Return the key of the study file, and the place in its list counted from 1, for a field of the request."""
+        name, *places = path
+        key = self.kind if name == "function" else name
+        return ".".join([str(key), *(str(place + 1) for place in places[:1] if isinstance(place, int))])
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:

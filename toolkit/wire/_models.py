@@ -63,7 +63,7 @@ class WireModel(BaseModel):
         try:
             BaseModel.__init__(self, **fields)
         except ValidationError as error:
-            raise InputError(_describe(type(self).__name__, error)) from None
+            raise _refused(type(self).__name__, error) from None
         except TypeError as error:  # pydantic passes a dict to the class of the field, which has other names
             parts = [name for name, value in fields.items() if isinstance(value, dict)]
             where = ".".join((type(self).__name__, *parts[:1]))
@@ -206,13 +206,13 @@ def check_position(name: str, value: object) -> int:
 # the types of fields ------------------------------------------------------------------------------------------------
 
 
-def _describe(name: str, error: ValidationError) -> str:
+def _refused(name: str, error: ValidationError) -> InputError:
+    """Return the error for a class of the given name whose fields are not valid."""
     found = error.errors(include_url=False, include_input=True)
     # A default that depends on a refused field is not a second problem.
     details = [detail for detail in found if detail["type"] != "default_factory_not_called"]
-    lines = []
+    problems = []
     for detail in details[:_MAX_ERRORS]:
-        where = ".".join((name, *(str(part) for part in detail["loc"])))[:_MAX_PATH]
         what = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
             what = f"{name} does not have this field"
@@ -222,10 +222,13 @@ def _describe(name: str, error: ValidationError) -> str:
                 what += f"; write [{shorten(detail['input'])}]"
         elif detail["type"] != "value_error":
             what = f"{what.replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
-        lines.append(f"{where}: {what}")
+        problems.append((detail["loc"], what))
+    lines = [f"{'.'.join((name, *map(str, path)))[:_MAX_PATH]}: {what}" for path, what in problems]
     if len(details) > _MAX_ERRORS:
         lines.append(f"and {plural(len(details) - _MAX_ERRORS, 'more error')}")
-    return "; ".join(lines)
+    refused = InputError("; ".join(lines))
+    refused.problems = tuple(problems)
+    return refused
 
 
 def _text(value: object, what: str) -> str:

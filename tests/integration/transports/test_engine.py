@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -171,6 +173,43 @@ def test_an_engine_never_used_has_no_thread():
     """The thread starts with the first request."""
     engine = BulkEngine()
     assert bulk_threads() == []
+    engine.close()
+
+
+def test_single_requests_run_in_the_thread_that_sends_them(server):
+    """No thread is started; one connection serves them in turn, and each thread that waits has its own."""
+    engine = BulkEngine(timeout_s=5)
+    for _ in range(3):
+        assert engine.send(Request("GET", server.url("fine"))).body == FINE
+    assert (bulk_threads(), server.connections) == ([], 1)
+    threads = [threading.Thread(target=engine.send, args=(Request("GET", server.url("wait", s=0.2)),)) for _ in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.connections == 2
+    engine.close()
+    assert server.settled(0) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")
+def test_a_forked_child_leaves_the_connection_of_single_requests_alone(tls_server, trusted):
+    """The child frees the engine, which would end the TLS connection; the parent's next request still goes over it."""
+    engine = BulkEngine(timeout_s=5)
+    request = Request("GET", tls_server.url("fine"))
+    engine.send(request)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the server has threads, which the child does not use
+        child = os.fork()
+    if child == 0:
+        with contextlib.suppress(ClosedError):
+            engine.send(request)
+        del engine
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert engine.send(request).body == FINE
+    assert tls_server.connections == 1
     engine.close()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from toolkit.client import _http as http
 from toolkit.client._engine import BulkEngine, Window
-from toolkit.client._http import NO_CREDENTIALS, Answer, Credentials, Pace, Request, RetryPolicy
+from toolkit.client._http import Answer, Pace, Request, RetryPolicy
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, RateLimited
 
 URL = "http://node.test/v1"
@@ -56,8 +56,8 @@ class Transfers:
         self.wakes = 0
         self._woken = threading.Event()
 
-    def __call__(self, credentials, *, timeout_s, keep, surroundings):
-        self.settings = {"authorization": credentials.authorization, "timeout_s": timeout_s, "keep": keep}
+    def __call__(self, open_slot, *, keep):
+        self.keep = keep
         return self
 
     def __len__(self):
@@ -114,12 +114,12 @@ def engine_of():
     """Return a function that makes an engine over scripted transfers; the engines are closed."""
     made = []
 
-    def make(reply=lambda *_: FINE, credentials=NO_CREDENTIALS, **options):
+    def make(reply=lambda *_: FINE, **options):
         clock = Clock()
         transfers = Transfers(reply, clock)
         pace = Pace(options.pop("per_second", None), clock)
         made.append(
-            BulkEngine(credentials, clock=clock, chance=lambda: 0.0, pace=pace, open_transfers=transfers, **options),
+            BulkEngine(clock=clock, chance=lambda: 0.0, pace=pace, open_transfers=transfers, **options),
         )
         return made[-1], transfers
 
@@ -342,11 +342,11 @@ class TestOrder:
         assert [len(results.get()) for _ in threads] in ([1, 3], [3, 1])
         assert urls(transfers).index(100) < urls(transfers).index(2)
 
-    def test_credentials_and_limits_reach_the_transfers(self, engine_of):
-        """They are opened once, with the key and one idle connection per request in flight."""
-        engine, transfers = engine_of(credentials=Credentials("sesame"), timeout_s=3.0, max_in_flight=5)
+    def test_the_limit_reaches_the_transfers(self, engine_of):
+        """They are opened once, with one idle connection per request in flight."""
+        engine, transfers = engine_of(max_in_flight=5)
         list(engine.run(jobs(1)))
-        assert transfers.settings == {"authorization": "Bearer sesame", "timeout_s": 3.0, "keep": 5}
+        assert transfers.keep == 5
 
 
 class TestCancellation:

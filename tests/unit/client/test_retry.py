@@ -11,30 +11,32 @@ from hypothesis import strategies as st
 from tests.unit.client.fakes import refused
 from toolkit.client._http import Answer, RetryPolicy, retry_after_s
 from toolkit.client._node_errors import refusal
+from toolkit.errors import NodeUnreachable
 
+BUSY = Answer(503, {}, b"")
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 def test_waits_double_up_to_the_cap():
     """Without luck the waits are base, twice that, and so on, never above the cap."""
-    policy = RetryPolicy(base_s=0.25, cap_s=1.5)
-    waits = [policy.wait_s(repeat=repeat, chance=1.0) for repeat in range(1, 6)]
+    policy = RetryPolicy(attempts=9, base_s=0.25, cap_s=1.5)
+    waits = [policy.pause_s(BUSY, repeat=repeat, chance=1.0) for repeat in range(1, 6)]
     assert waits == [0.25, 0.5, 1.0, 1.5, 1.5]
 
 
 @given(repeat=st.integers(1, 40), chance=st.floats(0, 1, exclude_max=True))
 def test_jitter_keeps_a_wait_between_half_and_whole(repeat, chance):
     """Whatever the chance, a wait lies in [0.5, 1] of the step it belongs to."""
-    policy = RetryPolicy()
+    policy = RetryPolicy(attempts=50)
     whole = min(policy.cap_s, policy.base_s * 2 ** (repeat - 1))
-    assert whole / 2 <= policy.wait_s(repeat=repeat, chance=chance) <= whole
+    assert whole / 2 <= policy.pause_s(BUSY, repeat=repeat, chance=chance) <= whole
 
 
 def test_what_the_node_asks_for_holds_where_it_is_longer():
     """Retry-After lengthens a wait and never shortens it."""
     policy = RetryPolicy(base_s=1.0)
-    assert policy.wait_s(repeat=1, chance=0.0, asked_s=7.0) == 7.0
-    assert policy.wait_s(repeat=1, chance=0.0, asked_s=0.0) == 0.5
+    assert policy.pause_s(Answer(503, {"retry-after": "7"}, b""), repeat=1, chance=0.0) == 7.0
+    assert policy.pause_s(Answer(503, {"retry-after": "0"}, b""), repeat=1, chance=0.0) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,9 @@ def test_what_the_node_asks_for_holds_where_it_is_longer():
 def test_what_may_pass_is_repeated(status, text, repeats):
     """No answer, 429 and gateway errors until the attempts are used up; an internal error once; refusals never."""
     policy = RetryPolicy(attempts=3)
-    assert [policy.may_repeat(status, repeat=repeat, text=text) for repeat in (1, 2, 3)] == repeats
+    outcome = NodeUnreachable("cut off") if status is None else Answer(status, {}, text.encode())
+    pauses = [policy.pause_s(outcome, repeat=repeat, chance=0.0) for repeat in (1, 2, 3)]
+    assert [pause is not None for pause in pauses] == repeats
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 
 import msgspec
 import pytest
@@ -154,3 +155,11 @@ def test_replace_checks_like_new() -> None:
     assert CALL.arguments == ("0xb0b", 100)
     with pytest.raises(InputError, match="does not have this field"):
         CALL.replace(argument=[1])
+
+
+def test_an_error_names_the_fields_that_are_not_valid() -> None:
+    """`InputError.problems` has the path of each, also in a copy."""
+    with pytest.raises(InputError) as caught:
+        EntryFunction("0x1::m", [1, 1.5])
+    assert [path for path, _ in caught.value.problems] == [("function",), ("arguments", 1)]
+    assert copy(caught.value).problems == caught.value.problems
