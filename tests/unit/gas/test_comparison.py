@@ -300,6 +300,18 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
 
 
+def test_a_call_that_an_interrupted_run_has_not_read_yet_is_not_missing(run_folder, tmp_path):
+    """It cannot be judged: nothing was removed."""
+    (tmp_path / "other").mkdir()
+    begun = RunStore(tmp_path / "other" / "x")
+    begun.make_folder()
+    begun.create(RunStore(run_folder).manifest())
+    change_manifest(begun.path, complete=False)
+    with pytest.warns(UserWarning, match="the after side is not complete"):
+        gate = compare(run_folder, begun.path).gate("2%")
+    assert (gate.verdict, gate.regressions, [one.label for one in gate.not_judged]) == ("could not judge", (), ["a"])
+
+
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
     change_manifest(run_folder, complete=False)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import re
 import warnings
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
+from tests.unit.gas.committed_ledger import HOME, DearShop, Shop
 from tests.unit.gas.observed import change_manifest
-from toolkit import FindSteps, Run, Study
+from toolkit import EntryFunction, FindSteps, Run, Study, embedded
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
-from toolkit.gas._verdict_sentences import comparison_text
+from toolkit.gas._verdict_sentences import Why, comparison_text
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
 HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
@@ -208,6 +210,10 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
         ("{ gas = 4390", "{ gas = 1.5 #", "not TOML"),
         (", since = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
+        ("fees = [[", "fees = [[5, 10000001], [", "`fees`: expected at most 10,000,000 transactions, got 10,000,0"),
+        ("fees = [[", "fees = [[9223372036854775808, 1], [", "expected a number less than or equal to"),
+        ("failed = 4", "failed = 10000001", "'registrations', `failed`: expected a number less than or equal to"),
+        ("price = 100", "price = 10000000001", "'registrations', `price`: expected a number less than or equal to"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):
@@ -240,6 +246,37 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
     (tmp_path / "s.toml").write_bytes(content)
     with pytest.raises(StudyError, match=r"s\.toml"):
         read_snapshot(tmp_path / "s.toml")
+
+
+def test_each_node_is_judged_by_its_own_line(tmp_path):
+    """Two ledgers of one study, of which one becomes dearer; then a third node that the snapshot does not have."""
+    sell, ledgers = f"{HOME}::shop::sell", [embedded.Ledger(fund_new_senders=True) for _ in range(3)]
+
+    def used(ledger, module, count=9):
+        ledger.publish(module)
+        for _ in range(count):
+            ledger.execute(EntryFunction(sell, [1]), sender="0xa11ce")
+
+    for ledger, module in zip(ledgers, (Shop, DearShop, Shop), strict=True):
+        used(ledger, Shop, 0)
+        used(ledger, module)
+    with ExitStack() as stack:
+        urls = [stack.enter_context(embedded.serve(ledger)) for ledger in ledgers]
+
+        def run_of(nodes):
+            study = Study(nodes=nodes, calls={"sell": {"committed": sell}}, versions="0:-1", thresholds="5%")
+            return study.run(progress=False)
+
+        (tmp_path / "s.toml").write_text(snapshot_text(taken(run_of(urls[:2]))))
+        before = read_snapshot(tmp_path / "s.toml")
+        used(ledgers[0], DearShop)
+        for _ in range(9):
+            ledgers[1].execute(EntryFunction(sell, [1]), sender="0xa11ce")
+        two = check_snapshot(compare_snapshot(before, run_of(urls[:2])))
+        three = check_snapshot(compare_snapshot(before, run_of(urls)))
+    assert [one.node for one in two.regressions] == [one.node for one in three.regressions] == urls[:1]
+    assert two.judged == three.judged == 2
+    assert [(one.node, one.why) for one in three.not_judged] == [(urls[2], Why.ADDED)]
 
 
 def test_no_warning_escapes(run, edited):
