@@ -10,7 +10,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
-from toolkit.gas._compare import compare
+from toolkit.gas._compare import compare, compared
 from toolkit.gas._observations import last_observations
 from toolkit.gas._study import Study
 from toolkit.gas.runs._store import RunStore
@@ -156,6 +156,15 @@ def test_sides_that_are_hard_to_compare_are_warned_about(column, value, words):
         found = compare(frame(row(1)), frame(row(2, **{column: value})))
     assert len(found.warnings) == 1
     assert caught[0].filename == __file__
+
+
+def test_a_node_that_was_added_keeps_no_other_from_being_judged():
+    """Its calls have no baseline; those of a node that is gone cannot be judged, as from different nodes."""
+    one, both = frame(row(1, 10)), frame(row(1, 10), row(1, 10, node="testnet"))
+    gate = compared(one, both).gate("2%")
+    assert (gate.verdict, gate.judged, gate.not_judged) == ("passed", 1, ())
+    gate = compared(both, one).gate("2%")
+    assert (gate.verdict, [one.node for one in gate.not_judged]) == ("could not judge", ["testnet"])
 
 
 def test_an_unknown_build_is_not_warned_about():

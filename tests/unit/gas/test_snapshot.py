@@ -5,17 +5,16 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
-from tests.unit.gas.committed_ledger import HOME, DearShop, Shop
 from tests.unit.gas.observed import change_manifest
-from toolkit import EntryFunction, FindSteps, Run, Study, embedded
+from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
+from toolkit.gas._snapshot import _side as side_of_snapshot
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
-from toolkit.gas._verdict_sentences import Why, comparison_text
+from toolkit.gas._verdict_sentences import comparison_text
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
 HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
@@ -248,35 +247,20 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
         read_snapshot(tmp_path / "s.toml")
 
 
-def test_each_node_is_judged_by_its_own_line(tmp_path):
-    """Two ledgers of one study, of which one becomes dearer; then a third node that the snapshot does not have."""
-    sell, ledgers = f"{HOME}::shop::sell", [embedded.Ledger(fund_new_senders=True) for _ in range(3)]
+def test_each_node_has_its_own_fees(run, text, tmp_path):
+    """A function is called on several nodes of a study; another name of the only node is no other node."""
+    path, mark = tmp_path / "s.toml", next(call.fingerprint for call in run.study.calls if call.source == "committed")
 
-    def used(ledger, module, count=9):
-        ledger.publish(module)
-        for _ in range(count):
-            ledger.execute(EntryFunction(sell, [1]), sender="0xa11ce")
+    def stored(node):
+        return side_of_snapshot("s", read_snapshot(path), run.study).ran(mark, node).fees(100)
 
-    for ledger, module in zip(ledgers, (Shop, DearShop, Shop), strict=True):
-        used(ledger, Shop, 0)
-        used(ledger, module)
-    with ExitStack() as stack:
-        urls = [stack.enter_context(embedded.serve(ledger)) for ledger in ledgers]
-
-        def run_of(nodes):
-            study = Study(nodes=nodes, calls={"sell": {"committed": sell}}, versions="0:-1", thresholds="5%")
-            return study.run(progress=False)
-
-        (tmp_path / "s.toml").write_text(snapshot_text(taken(run_of(urls[:2]))))
-        before = read_snapshot(tmp_path / "s.toml")
-        used(ledgers[0], DearShop)
-        for _ in range(9):
-            ledgers[1].execute(EntryFunction(sell, [1]), sender="0xa11ce")
-        two = check_snapshot(compare_snapshot(before, run_of(urls[:2])))
-        three = check_snapshot(compare_snapshot(before, run_of(urls)))
-    assert [one.node for one in two.regressions] == [one.node for one in three.regressions] == urls[:1]
-    assert two.judged == three.judged == 2
-    assert [(one.node, one.why) for one in three.not_judged] == [(urls[2], Why.ADDED)]
+    path.write_text(text)
+    assert stored("elsewhere").counted() == stored("embedded").counted() == [(438_500, 7), (439_300, 10)]
+    head, table = text.split("[[nodes]]")
+    other = table.replace('"embedded"', '"other"', 1).replace("[[438500, 7], [439300, 10]]", "[[5, 17]]")
+    path.write_text(f"{head}[[nodes]]{table}[[nodes]]{other}")
+    assert stored("embedded").counted() == [(438_500, 7), (439_300, 10)]
+    assert stored("other").counted() == [(5, 17)]
 
 
 def test_no_warning_escapes(run, edited):
