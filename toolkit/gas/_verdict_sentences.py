@@ -343,7 +343,7 @@ class Why(Enum):
     FAILED_ON_BOTH = "failed before and fails now, so it has no baseline"
     FAILS = "succeeded before and now fails: {code}"
     RISE = member(_rise_text)
-    NO_FEES = "what was paid is compared with what was paid, not with another source"
+    NO_FEES = "committed transactions are compared only with committed transactions"
     FEES = member(_fees_text)
     NOT_CALLED = "nobody called it in versions {first:,} to {last:,}"
     NOT_REPLAYED = member(_not_replayed_text)
