@@ -179,7 +179,9 @@ def _end(
     if gate.regressions:
         raise typer.Exit(REGRESSED)
     if not gate.passed and allow_unjudged:
-        print(f"--allow-unjudged: {plural(len(gate.not_judged), 'call')} could not be judged", file=sys.stderr)
+        count = len(gate.not_judged)
+        unjudged = f"{plural(count, 'call')} could not be judged" if count else "no call was judged"
+        print(f"--allow-unjudged: {unjudged}", file=sys.stderr)
     elif not gate.passed:
         raise typer.Exit(NOT_JUDGED)
 

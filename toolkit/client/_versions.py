@@ -49,7 +49,7 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class FindSteps:
-    """Find every step in gas within a range of versions without reading all of them.
+    """Find the steps in gas within a range of versions without reading all of them.
 
     An even grid of versions is read first. Wherever two neighbouring versions have different outcomes (gas, success or
     error code), the search bisects down to adjacent versions; each round reads all pairs at once. A change that is

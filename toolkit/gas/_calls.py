@@ -21,9 +21,10 @@ from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._labels import Called, default_labels
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
 from toolkit.gas._rules import Threshold
-from toolkit.move import parse_address, parse_type_tag
+from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
-from toolkit.wire._models import wire_argument
+from toolkit.wire._models import Argument, wire_argument
 
 # Keys that name the function of a call, of which a call has exactly one, with the source of its observations.
 KINDS = {source.key: source for source in Source if source is not Source.SIMULATE_AT_VERSION}
@@ -58,7 +59,7 @@ class CallFields(FileModel):
     """An entry function whose committed transactions are read, successful or not."""
     type_arguments: tuple[str, ...] = ()
     """Type arguments of a view or simulation. For committed transactions, only calls with these types are observed."""
-    arguments: tuple[Any, ...] = ()
+    arguments: tuple[Argument, ...] = ()
     """Arguments of a view or simulation, encoded according to the function's ABI."""
     sender: str | None = None
     """Account that sends the simulated transaction; no key is needed. For committed transactions, only calls by this
@@ -82,11 +83,11 @@ class CallFields(FileModel):
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
-    @field_validator("arguments", mode="before")
+    @field_validator("arguments")
     @classmethod
-    def _hex_for_bytes(cls, arguments: Any) -> Any:
+    def _hex_for_bytes(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arguments with bytes as hex, which nodes accept and which can be written in a study file."""
-        return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
+        return tuple(map(wire_argument, arguments))
 
     @property
     def kind(self) -> str:
@@ -237,7 +238,7 @@ class Call(CallFields):
         if isinstance(call, str):
             call = ViewFunction(call)
         if isinstance(call, ViewFunction):
-            return cls(label=label, view=call.function, type_arguments=call.type_arguments, arguments=call.arguments)
+            return cls(label=label, view=_function(call), type_arguments=call.type_arguments, arguments=call.arguments)
         if isinstance(call, SimulationRequest):
             return cls._of_simulation(call, label)
         if isinstance(call, Mapping):
@@ -256,11 +257,11 @@ class Call(CallFields):
             )
         call = cls(
             label=label,
-            simulate=payload.function,
+            simulate=_function(payload),
             type_arguments=payload.type_arguments,
             arguments=payload.arguments,
-            sender=request.sender,
-            fee_payer=request.fee_payer,
+            sender=wire_address(request.sender),
+            fee_payer=None if request.fee_payer is None else wire_address(request.fee_payer),
             max_gas_amount=request.max_gas_amount,
             gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
         )
@@ -278,6 +279,11 @@ class Call(CallFields):
 def _labelled(entry: Mapping[str, Any], label: str) -> dict[str, Any]:
     """Return an entry with a label, unless it has its own or `label` is empty."""
     return {"label": label, **entry} if label else dict(entry)
+
+
+def _function(request: ViewFunction | EntryFunction) -> str:
+    """Return the function of a request as people write it, without the leading zeros of the address."""
+    return FunctionId.parse(request.function).wire
 
 
 @lru_cache(maxsize=1024)

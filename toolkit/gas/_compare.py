@@ -363,7 +363,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         columns, paid = _paid(row, sides)
         if paid is not None:
             fees[row["fingerprint"], row["node"]] = paid
-        rows.append(row | columns | _causes_between(row | columns, sides))
+        explained = {} if row["node"] in unlike else _causes_between(row | columns, sides)
+        rows.append(row | columns | explained)
     studies = [side.study for side in sides if side.study]
     return Comparison(
         calls=frame_of_rows(COMPARISON, rows),
@@ -396,7 +397,9 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
     found = compared(beginning, side_of_run(run, "the end of the run"))
     made = run.record.finished_at
-    return found, replace(found, after=None).gate(study=study, today=None if made is None else made.date())
+    gate = replace(found, after=None).gate(study=study, today=None if made is None else made.date())
+    findings = [replace(one, why=Why.READ_ONCE) if one.why is Why.ADDED else one for one in gate.findings]
+    return found, replace(gate, findings=tuple(findings))
 
 
 def _sources(source: Any) -> tuple[str | None, str | None]:
@@ -420,16 +423,17 @@ def _chosen(last: pd.DataFrame, source: str | None, left_out: set[str]) -> pd.Da
 
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
     """Yield ``(node, reason)`` for each node whose two sides cannot be judged."""
-    if not several and any(frame.empty for frame in frames):
-        return
     incomplete = [
         f"the run on the {name} side is not complete; run its study into the folder again"
         for name, side in zip(("before", "after"), sides, strict=True)
         if side.run and not side.run.complete
     ]
     for node in dict.fromkeys(node for frame in frames for node in frame["node"]):
-        before, after = (_identity(frame[frame["node"] == node] if several else frame) for frame in frames)
+        both = [frame[frame["node"] == node] if several else frame for frame in frames]
+        before, after = map(_identity, both)
         different = [why.format(before=before[why], after=after[why]) for why in before if before[why] != after[why]]
+        if both[0].empty or (both[1].empty and not several):
+            different = []  # its calls are added or missing, and the gate says so
         yield from ((node, why) for why in [*different, *incomplete][:1])
 
 

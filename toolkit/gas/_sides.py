@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -27,6 +27,8 @@ from toolkit.gas.plan._plan import within
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
+T = TypeVar("T")
 
 _MAX_NAMED = 5  # labels or columns in one message; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
@@ -98,8 +100,8 @@ class Side:
         The run, if the side is one.
     until : int or None
         The requested version; None for the end of the run.
-    stored : mapping of str to Ran
-        Of a snapshot: what committed transactions paid, by fingerprint.
+    stored : mapping of (str, str) to Ran
+        Of a snapshot: what committed transactions paid, by fingerprint and node.
     oldest : bool
         Whether the side is the beginning of the run: what ran before the first change.
     """
@@ -111,18 +113,18 @@ class Side:
     later: frozenset[tuple[str, str, str]] = frozenset()
     run: Run | None = None
     until: int | None = None
-    stored: Mapping[str, Ran] = field(default_factory=dict)
+    stored: Mapping[tuple[str, str], Ran] = field(default_factory=dict)
     oldest: bool = False
 
     def ran(self, fingerprint: str, node: str) -> Ran:
         """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""
-        if fingerprint in self.stored:
-            return self.stored[fingerprint]
+        if stored := _of_node({at: ran for (mark, at), ran in self.stored.items() if mark == fingerprint}, node):
+            return stored
         run = self.run
         if run is None or not run.complete:
             return Ran(why="committed transactions are compared between complete runs")
-        mine = [call for call in run.record.committed_series if call.fingerprint == fingerprint]
-        call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == node), None)
+        mine = {call.node: call for call in run.record.committed_series if call.fingerprint == fingerprint}
+        call = _of_node(mine, node)
         if call is None or not call.timeline_read:
             why = call.not_judged if call else ""
             return Ran(why=why or "the changes of code and schedule around its transactions were not read")
@@ -144,6 +146,11 @@ class Side:
         if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
             return Ran(since=since, last=last, why="transactions since the last change could not be read")
         return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
+
+
+def _of_node(found: Mapping[str, T], node: str) -> T | None:
+    """Return what was found on a node: on the only one, which may have another name on the other side, or by name."""
+    return next(iter(found.values())) if len(found) == 1 else found.get(node)
 
 
 def read_side(side: Any) -> Side:

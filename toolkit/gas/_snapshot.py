@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, field_validator
 
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
@@ -43,10 +43,13 @@ _HEAD = (
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
+_MAX_CALLS = 10_000_000  # transactions of a line: a mistyped count must not fill the memory
+_MAX_PRICE = 10_000_000_000  # octas per gas unit; the highest that a transaction may offer
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
+_Octas = Annotated[int, Field(ge=-_MAX_INTEGER, le=_MAX_INTEGER, strict=True)]
 
 
 class NodeFacts(FileModel):
@@ -97,13 +100,20 @@ class Paid(FileModel):
 
     gas: _Whole | None = None
     """Mean gas of those that succeeded."""
-    price: Annotated[_Whole, Field(ge=1)] = 100
+    price: Annotated[_Whole, Field(ge=1, le=_MAX_PRICE)] = 100
     """Octas per gas unit at which fees are counted."""
     since: _Whole = 0
     """Version of the last change that can affect the call; 0 if none is known."""
-    failed: _Whole = 0
-    fees: tuple[tuple[Annotated[int, Field(strict=True)], Annotated[_Whole, Field(ge=1)]], ...] = ()
+    failed: Annotated[_Whole, Field(le=_MAX_CALLS)] = 0
+    fees: tuple[tuple[_Octas, Annotated[_Whole, Field(ge=1)]], ...] = ()
     """Fee in octas, net of refunds, and how many transactions paid it; ascending."""
+
+    @field_validator("fees")
+    @classmethod
+    def _bounded(cls, fees: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        if (total := sum(count for _, count in fees)) > _MAX_CALLS:
+            raise ValueError(f"expected at most {_MAX_CALLS:,} transactions, got {total:,}")
+        return fees
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +327,8 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
         }
         rows.append(row)
         if isinstance(cost, Paid):
-            fees = Fees.from_counts(cost.fees, cost.failed)
-            stored[row["fingerprint"]] = Ran(since=cost.since, last=facts.ledger_version, stored=fees, price=cost.price)
+            fees, last = Fees.from_counts(cost.fees, cost.failed), facts.ledger_version
+            stored[row["fingerprint"], line.node] = Ran(since=cost.since, last=last, stored=fees, price=cost.price)
     return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored)
 
 
@@ -345,10 +355,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     """
     now = taken(run)
     facts = {one.node: one for one in snapshot.nodes}
-    one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
-    # The run explains what changed since, if the ledger is the same.
-    explains = run if one_ledger else None
-    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, stored={})
+    after = replace(_side(run.study.title, now, run.study), study=run.study, run=run, stored={})
     found = compared(_side(name, snapshot, run.study), after)
     notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}
@@ -359,7 +366,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     }
-    return replace(found, warnings=(*found.warnings, *notes), unlike={**found.unlike, **above}, after=run)
+    return replace(found, warnings=(*found.warnings, *notes), unlike={**found.unlike, **above})
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:

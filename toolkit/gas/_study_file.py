@@ -42,7 +42,7 @@ class VersionChoice(FileModel):
     plan: str | list[int] | None = None
     """A version plan, such as "0:-1/200" for 200 evenly spaced versions (-1 is the head), or a list of versions."""
     find_steps: str | None = None
-    """A range such as "0:-1"; only the versions needed to find every step in it are read."""
+    """A range such as "0:-1"; only the versions needed to locate the steps between `initial` readings are read."""
     initial: int = 33
     """Number of evenly spaced versions with which the search starts."""
     max_requests: int = 2000

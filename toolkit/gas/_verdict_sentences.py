@@ -205,7 +205,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     verdict = {
         "passed": "passed",
         "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
-        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
+        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call') if gate.not_judged else 'any call'}",
     }[gate.verdict]
     lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged", f"rules: {name(str(gate.rules), MAX_NOTE)}"]
     groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
@@ -332,6 +332,7 @@ class Why(Enum):
 
     REMOVED = "missing from the after side"
     ADDED = "only on the after side"
+    READ_ONCE = "it was read once, so nothing can be compared"
     NOT_OBSERVED = "the study names this call, but neither side observed it"
     NOT_COMPARED = "{text}"
     AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
@@ -342,7 +343,7 @@ class Why(Enum):
     FAILED_ON_BOTH = "failed before and fails now, so it has no baseline"
     FAILS = "succeeded before and now fails: {code}"
     RISE = member(_rise_text)
-    NO_FEES = "committed transactions are compared between complete runs"
+    NO_FEES = "committed transactions are compared only with committed transactions"
     FEES = member(_fees_text)
     NOT_CALLED = "nobody called it in versions {first:,} to {last:,}"
     NOT_REPLAYED = member(_not_replayed_text)

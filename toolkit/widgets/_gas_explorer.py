@@ -37,7 +37,7 @@ from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, read_leaf, validated
 from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
-from toolkit.widgets._programs import connect_line, format_expression, shortened
+from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import parse_plan
 from toolkit.widgets._results import run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
@@ -305,7 +305,7 @@ def _study_as_python(study: Study, node: Node) -> str:
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
     calls = []
     for call in study.calls:
-        written = repr(shortened(call.model_dump(mode="json", exclude_defaults=True)))
+        written = repr(call.model_dump(mode="json", exclude_defaults=True))
         if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
             written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
         calls.append(written)
@@ -413,12 +413,7 @@ class GasExplorer(functions.FunctionBuilder):
         self.request = study
 
     def _programs_of(self, request: Study) -> dict[str, str]:
-        file = request.to_toml()
-        for call in request.calls:
-            given = call.model_dump(mode="json", exclude_defaults=True)
-            for name in given.keys() & {call.kind, "sender"}:
-                file = file.replace(f'{name} = "{given[name]}"', f'{name} = "{shortened(given)[name]}"')
-        return {"Python": _study_as_python(request, self.node), "Study": file}
+        return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
         return run_pages(answer.result)

@@ -165,19 +165,13 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def shortened(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a study's call with the short form of the function's and the sender's address."""
-    names = {name: FunctionId.parse(call[name]).wire for name in ("view", "simulate", "committed") if name in call}
-    return call | names | ({"sender": wire_address(call["sender"])} if "sender" in call else {})
-
-
 def request_as_study(request: SimulationRequest | ViewFunction) -> str:
     """Return the ``[[call]]`` of a study file, or a comment that explains why a study cannot describe the request."""
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import toml_value
 
     try:
-        fields = shortened(Call.of(request).model_dump(mode="json", exclude_defaults=True))
+        fields = Call.of(request).model_dump(mode="json", exclude_defaults=True)
     except InputError as error:
         return f"# {error}"
     return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
-from toolkit.gas._compare import compare
+from toolkit.gas._compare import compare, compared
 from toolkit.gas._observations import last_observations
 from toolkit.gas._study import Study
 from toolkit.gas.runs._store import RunStore
@@ -158,6 +158,15 @@ def test_sides_that_are_hard_to_compare_are_warned_about(column, value, words):
     assert caught[0].filename == __file__
 
 
+def test_a_node_that_was_added_keeps_no_other_from_being_judged():
+    """Its calls have no baseline; those of a node that is gone cannot be judged, as from different nodes."""
+    one, both = frame(row(1, 10)), frame(row(1, 10), row(1, 10, node="testnet"))
+    gate = compared(one, both).gate("2%")
+    assert (gate.verdict, gate.judged, gate.not_judged) == ("passed", 1, ())
+    gate = compared(both, one).gate("2%")
+    assert (gate.verdict, [one.node for one in gate.not_judged]) == ("could not judge", ["testnet"])
+
+
 def test_an_unknown_build_is_not_warned_about():
     """Where a side does not say its build there is nothing to compare."""
     assert compare(frame(row(1)), frame(row(2, node_build=None))).warnings == ()
@@ -298,6 +307,18 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     assert kinds(found) == {"a": "changed"}
     assert kinds(compare(folder, f"{folder}@3010")) == {"a": "unchanged", "s": "unchanged"}
     assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
+
+
+def test_a_call_that_an_interrupted_run_has_not_read_yet_is_not_missing(run_folder, tmp_path):
+    """It cannot be judged: nothing was removed."""
+    (tmp_path / "other").mkdir()
+    begun = RunStore(tmp_path / "other" / "x")
+    begun.make_folder()
+    begun.create(RunStore(run_folder).manifest())
+    change_manifest(begun.path, complete=False)
+    with pytest.warns(UserWarning, match="the after side is not complete"):
+        gate = compare(run_folder, begun.path).gate("2%")
+    assert (gate.verdict, gate.regressions, [one.label for one in gate.not_judged]) == ("could not judge", (), ["a"])
 
 
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import StudyError
-from toolkit.gas._compare import compare
+from toolkit.gas._compare import compare, verdict_within
 from toolkit.gas._study import Study
 from toolkit.gas._verdict_sentences import Why, bounds_text, comparison_text
 from toolkit.reports._to_html import COMPARISON_FORMATS
@@ -508,3 +508,19 @@ def test_hostile_text_is_harmless_everywhere(form):
             assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {7}
     assert "<script>" not in comparison._repr_html_()
     assert "\x1b" not in repr(comparison)
+
+
+def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
+    """In the verdict of a report, which compares the beginning of a run with its end."""
+    run = Study(calls={"a": "0xcafe::registry::size"}, versions=[3_500], thresholds="2%").run(progress=False)
+    _, gate = verdict_within(run)
+    assert (gate.verdict, [one.why for one in gate.not_judged]) == ("could not judge", [Why.READ_ONCE])
+
+
+def test_a_function_names_its_call_however_the_study_was_written():
+    """A waiver may name the function: as text, with or without the zeros that a request has."""
+    study = Study(calls={"a": "0xcafe::registry::size"}, versions=[3501, 3502], thresholds="2%")
+    run = study.run(progress=False)
+    waiver = {"call": "0xcafe::registry::size", "reason": "reviewed", "expires": "2999-01-01"}
+    gate = compare(f"{run.path}@3501", f"{run.path}@3502").gate("2%", waivers=[waiver])
+    assert [one.label for one in gate.waived] == ["a"]

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest
 from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
+from toolkit.gas._snapshot import _side as side_of_snapshot
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
 from toolkit.gas._verdict_sentences import comparison_text
 
@@ -208,6 +209,10 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
         ("{ gas = 4390", "{ gas = 1.5 #", "not TOML"),
         (", since = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
+        ("fees = [[", "fees = [[5, 10000001], [", "`fees`: expected at most 10,000,000 transactions, got 10,000,0"),
+        ("fees = [[", "fees = [[9223372036854775808, 1], [", "expected a number less than or equal to"),
+        ("failed = 4", "failed = 10000001", "'registrations', `failed`: expected a number less than or equal to"),
+        ("price = 100", "price = 10000000001", "'registrations', `price`: expected a number less than or equal to"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):
@@ -240,6 +245,22 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
     (tmp_path / "s.toml").write_bytes(content)
     with pytest.raises(StudyError, match=r"s\.toml"):
         read_snapshot(tmp_path / "s.toml")
+
+
+def test_each_node_has_its_own_fees(run, text, tmp_path):
+    """A function is called on several nodes of a study; another name of the only node is no other node."""
+    path, mark = tmp_path / "s.toml", next(call.fingerprint for call in run.study.calls if call.source == "committed")
+
+    def stored(node):
+        return side_of_snapshot("s", read_snapshot(path), run.study).ran(mark, node).fees(100)
+
+    path.write_text(text)
+    assert stored("elsewhere").counted() == stored("embedded").counted() == [(438_500, 7), (439_300, 10)]
+    head, table = text.split("[[nodes]]")
+    other = table.replace('"embedded"', '"other"', 1).replace("[[438500, 7], [439300, 10]]", "[[5, 17]]")
+    path.write_text(f"{head}[[nodes]]{table}[[nodes]]{other}")
+    assert stored("embedded").counted() == [(438_500, 7), (439_300, 10)]
+    assert stored("other").counted() == [(5, 17)]
 
 
 def test_no_warning_escapes(run, edited):

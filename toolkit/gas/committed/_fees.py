@@ -18,7 +18,7 @@ import scipy
 from toolkit.gas.committed._levels import BOUND, MIN_SURE_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -262,24 +262,32 @@ def _bounds(before: Floats, after: Floats) -> tuple[float, float]:
 
 
 def _student_bounds(before: Floats, after: Floats, centre: float, *, logs: bool) -> tuple[float, float]:
-    """Return the quantiles of Student's t of resampled sides."""
+    """Return the quantiles of Student's t of resampled sides: the wider ones of two ways to resample.
+
+    Each side is resampled from itself, which allows for sides that vary differently; and from both sides at one mean,
+    because few calls may by chance have none of the dear ones that the other side shows.
+    """
     if max(len(before), len(after)) > MAX_BOOTSTRAPPED:
         high = float(scipy.stats.t.ppf(BOUND, min(len(before), len(after)) - 1))
         return -high, high
     random = np.random.default_rng(0)  # the same runs give the same verdict
 
-    def drawn(side: Floats) -> tuple[Floats, Floats]:
-        some = side[random.integers(0, len(side), (DRAWS, len(side)))]
+    def drawn(side: Floats, count: int) -> tuple[Floats, Floats]:
+        some = side[random.integers(0, len(side), (DRAWS, count))]
         means, spreads = some.mean(axis=1), some.std(axis=1)
         if not logs:
-            return means, spreads**2 / len(side)
+            return means, spreads**2 / count
         means = np.maximum(means, 1e-9)  # a sample of refunds alone may be below 0
-        return np.log(means), (spreads / means) ** 2 / len(side)
+        return np.log(means), (spreads / means) ** 2 / count
 
-    (one, first), (two, second) = drawn(before), drawn(after)
-    scores = ((two - one) - centre) / np.sqrt(np.maximum(first + second, 1e-18))
-    low, high = np.quantile(scores, [1 - BOUND, BOUND])
-    return float(low), float(high)
+    def quantiles(sides: Sequence[Floats], centre: float) -> Floats:
+        (one, first), (two, second) = (drawn(side, len(own)) for side, own in zip(sides, (before, after), strict=True))
+        return np.quantile(((two - one) - centre) / np.sqrt(np.maximum(first + second, 1e-18)), [1 - BOUND, BOUND])
+
+    sides = before, after
+    both = np.concatenate([side / side.mean() if logs else side - side.mean() for side in sides])
+    own, pooled = quantiles(sides, centre), quantiles((both, both), 0.0)
+    return float(min(own[0], pooled[0])), float(max(own[1], pooled[1]))
 
 
 def _quantile_bound(octas: NDArray[np.int64], share: float, *, upper: bool) -> int | None:

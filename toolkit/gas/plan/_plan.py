@@ -15,8 +15,11 @@ from toolkit.client._arguments import call_problem, problem_list, readable
 from toolkit.client._reads import PAGE, Anchor, LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, evenly, next_round, resolve_versions
 from toolkit.errors import StudyError
+from toolkit.gas._calls import KINDS
 from toolkit.gas._observations import ReadAt, digest_of
 from toolkit.gas._origin import Origin
+from toolkit.move import FunctionId
+from toolkit.move._ids import wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -85,9 +88,15 @@ def study_digest(document: Mapping[str, Any]) -> str:
     def observed(table: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in table.items() if name not in _NOT_OBSERVED}
 
-    calls = [observed(call) for call in document.get("call", ())]
+    calls = [observed(call) | _short_names(call) for call in document.get("call", ())]
     text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
     return digest_of(text)
+
+
+def _short_names(call: Mapping[str, Any]) -> dict[str, str]:
+    """Return the function and the accounts of a call without leading zeros, which people may write or leave out."""
+    names = {name: FunctionId.parse(call[name]).wire for name in KINDS if name in call}
+    return names | {name: wire_address(call[name]) for name in ("sender", "fee_payer") if name in call}
 
 
 def calls_read(study: Study, at: ReadAt) -> list[Call]:
