@@ -673,8 +673,12 @@ class Builder(Pictured):
 
     def _do_look(self, _message: parts.Message) -> None:
         def look() -> None:
-            with self._busy_while(""):
-                self._look()
+            seq = self._now.entries.seq
+            try:
+                with self._busy_while(""):
+                    self._look()
+            finally:
+                self._note(looked_at=seq)
 
         self._background.start("look", look, looks_up=True)
 

@@ -133,7 +133,7 @@ class FieldMessages(Struct, frozen=True):
     """Messages by field path. If ``strict`` is true, empty fields that nobody has edited are errors too.
 
     ``code_note`` says why the code is not that of the entries, or is empty; ``seq`` is the number of the last edit that
-    was read.
+    was read, and ``looked`` that of the last edit that a completed look-up has seen.
     """
 
     errors: dict[str, str] = {}
@@ -142,6 +142,7 @@ class FieldMessages(Struct, frozen=True):
     strict: bool = False
     code_note: str = ""
     seq: int = 0
+    looked: int = 0
 
 
 class Page(Struct, frozen=True):

@@ -170,8 +170,10 @@ class TableItemState(ReadState):
         with suppress(InputError):
             named = handles.get(parse_table_handle(draft.handle.strip()), "")
         shown = self.owner
-        if tables and owner != shown:
-            shown, chosen = owner, named if draft.handle.strip() else "0"
+        by_hand = any(getattr(draft, name).strip() for name in ("handle", *_TYPES))
+        # An edit that began before the tables were known has none of them: it does not choose a table by hand.
+        if tables and (owner != shown or not by_hand):
+            shown, chosen = owner, named if draft.handle.strip() else chosen or "0"
         elif not chosen and draft.handle != was.handle:
             chosen = named
         if chosen and int(chosen) < len(tables):
