@@ -105,9 +105,6 @@ def test_keys_pressed_before_their_fields_arrive_are_theirs(form):
     keys.press("Control+Enter")
     expect(page.get_by_role("status").first).to_contain_text("Success")
     assert builder.simulation.request == request()
-    page.get_by_role("combobox", name="Function").fill("0xfa17::vault::harvest")
-    keys.press("Tab")
-    expect(page.get_by_label("Simulate on")).to_be_focused()
 
 
 def test_a_function_is_found_by_browsing(form, shots):

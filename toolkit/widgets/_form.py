@@ -65,7 +65,7 @@ class Pictured(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _say(self, kind: str, words: str) -> None:
-        """Show a message beside the buttons; `kind` is hint, good, bad or error."""
+        """Show a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         self._status = parts.Status(kind, cleaned(words))
 
     def _picture(self) -> str:

@@ -123,7 +123,7 @@ def blank_of(part: Part) -> Any:
 
 
 class Status(Struct, frozen=True):
-    """A message beside the buttons; ``kind`` is hint, good, bad or error."""
+    """A message beside the buttons; ``kind`` is hint, good, mixed, bad or error."""
 
     kind: str = "hint"
     text: str = ""

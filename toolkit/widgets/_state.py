@@ -105,7 +105,7 @@ class Answered(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The message beside the buttons changed; ``kind`` is hint, good, bad or error."""
+    """The message beside the buttons changed; ``kind`` is hint, good, mixed, bad or error."""
 
     kind: str
     words: str
@@ -258,7 +258,7 @@ class FormState:
         return made.saying("error", f"The {problem}. Undo the last edit.")
 
     def saying(self, kind: str, words: str) -> Self:
-        """Return the state with a message beside the buttons; `kind` is hint, good, bad or error."""
+        """Return the state with a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         return dataclasses.replace(self, status=Status(kind, cleaned(words)))
 
     def named(self, words: str) -> str:

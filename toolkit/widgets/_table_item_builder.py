@@ -120,6 +120,9 @@ class TableItemState(ReadState):
             request = validated(make, found, "raw", {name: name for name in _TYPES})
             if request is not None:
                 now = dataclasses.replace(now, request=request, place=handle)
+        if not draft.owner.strip() and not _by_hand(draft):
+            found.missing.clear()
+            found.missing["owner"] = "enter an account, or the handle of a table below"
         now = now.with_versions(found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
         keys = self.found_keys if same else None
@@ -170,9 +173,8 @@ class TableItemState(ReadState):
         with suppress(InputError):
             named = handles.get(parse_table_handle(draft.handle.strip()), "")
         shown = self.owner
-        by_hand = any(getattr(draft, name).strip() for name in ("handle", *_TYPES))
         # An edit that began before the tables were known has none of them: it does not choose a table by hand.
-        if tables and (owner != shown or not by_hand):
+        if tables and (owner != shown or not _by_hand(draft)):
             shown, chosen = owner, named if draft.handle.strip() else chosen or "0"
         elif not chosen and draft.handle != was.handle:
             chosen = named
@@ -225,7 +227,7 @@ class TableItemState(ReadState):
     def controls(self) -> parts.Group:
         """The controls of the form."""
         by_hand = ("table", ("",))
-        about = "whose resources hold the table (leave empty to enter a handle): an address"
+        about = "whose resources hold the table: an address"
         tables = self.tables.get(Findings(names=self.names).address(self.entries.owner) or "", [])
         names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
@@ -233,12 +235,15 @@ class TableItemState(ReadState):
         if self.key_layout is not None:
             twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
             key = [("arguments", parts.group((0, fields.field(self.key_layout, "Key")))), ("", twin)]
-        return parts.group(
-            ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
-            *([("table", parts.select("Table", names))] if tables else []),
+        typed: list[tuple[str, parts.Part]] = [
             ("handle", parts.mono("Table handle", when=by_hand)),
             ("key_type", parts.mono("Key type", when=by_hand, placeholder="address")),
             ("value_type", parts.mono("Value type", when=by_hand, placeholder="u64")),
+        ]
+        by_handle = parts.group(*typed, label="A table by its handle", fold=True, filled=_by_hand(self.entries))
+        return parts.group(
+            ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
+            *([("table", parts.select("Table", names)), *typed] if tables else [("", by_handle)]),
             *key,
             *VERSION_FIELDS,
             ("", self._key_list()),
@@ -404,7 +409,7 @@ class TableItemBuilder(ReadBuilder):
             self._look()
             now = self._now
             wrong = now.findings.errors | now.findings.missing
-            at_fault = [path for path in ("handle", "key_type") if path in wrong]
+            at_fault = [path for path in ("owner", "handle", "key_type") if path in wrong]
             for path in at_fault:
                 self._refuse(path, wrong[path])
             if at_fault:
@@ -513,6 +518,10 @@ class TableItemBuilder(ReadBuilder):
         keys = self.found_keys
         if keys is not None and 0 <= message.number < len(keys):
             self.key = _key_text(keys["key"].iloc[message.number])
+
+
+def _by_hand(draft: TableItemDraft) -> bool:
+    return any(getattr(draft, name).strip() for name in ("handle", *_TYPES))
 
 
 def _types_of(request: TableItemRequest) -> dict[str, Any]:

@@ -485,7 +485,7 @@ function render({ model, el }) {
     for (const [path, { input, message, wrap, offers }] of controls) {
       const typing = document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
       const error = typing && !strict ? "" : of(path);
-      const text = error || notes[path] || "";
+      const text = (error || notes[path] || "").replaceAll("`", "'");
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));
       wrap.classList.toggle("ltk-wrong", Boolean(error));
@@ -716,6 +716,7 @@ function render({ model, el }) {
   function update() {
     const has = (name) => changed.has(name);
     if (has("_draft") && get("_draft").seq >= draft.seq) {
+      if (get("_draft").chosen !== draft.chosen) for (const seen of [edited, touched]) seen.clear(); // another call
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);
