@@ -338,8 +338,8 @@ def frame_pages(
     unit = None if asset is None or "value" not in frame else known.unit(asset)
     words, failed = frame_words(frame, unit), failures(frame)
     # What is the same in each row, and what the page of failed reads says.
-    dropped = {"key", "head_version", "status", "vm_error_code", "error_message"}
-    rows = frame.drop(columns=[*dropped, *([] if len(failed) else ["error_code"])], errors="ignore")
+    told = ["key", "head_version", "status", "error_code", "vm_error_code", "error_message"]
+    rows = frame.drop(columns=told, errors="ignore")
     in_coins = "" if unit is None else f"in {unit[0]}"
     if unit is not None:
         coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]

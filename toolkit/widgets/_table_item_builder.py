@@ -159,20 +159,19 @@ class TableItemState(ReadState):
 
     def with_table(self, was: TableItemDraft, found: Findings) -> Self:
         """Return the state with one of the owner's tables, as entered or else the first, and its handle and types."""
-        draft = self.entries
+        draft, shown = self.entries, self.owner
         owner = found.address(draft.owner)
         if draft.owner.strip():
             fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
         if owner in self.tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
-        if owner != found.address(was.owner) and was.table:  # its types belong to the previous owner
+        if draft.table and owner != shown is not None:  # it is one of the previous owner's, and so are its types
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
         named, chosen = "", draft.table
         with suppress(InputError):
             named = handles.get(parse_table_handle(draft.handle.strip()), "")
-        shown = self.owner
         # An edit that began before the tables were known has none of them: it does not choose a table by hand.
         if tables and (owner != shown or not _by_hand(draft)):
             shown, chosen = owner, named if draft.handle.strip() else chosen or "0"
