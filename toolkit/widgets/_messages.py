@@ -170,17 +170,6 @@ class Progress(Struct, frozen=True):
     total: int = 0
 
 
-class Starter(Struct, frozen=True):
-    """A field above the form that fills the form: the key of its draft, its texts, and the message of its button."""
-
-    key: str
-    do: str
-    summary: str
-    label: str
-    placeholder: str
-    text: str
-
-
 class Words(Struct, frozen=True):
     """Texts of the page that differ between forms; ``study`` is the label of the button that copies a study's call."""
 
@@ -205,7 +194,6 @@ class About(Struct, frozen=True):
     node: str = ""
     accounts: tuple[tuple[str, str], ...] = ()
     words: Words = Words()
-    starter: Starter | None = None
     late: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
+READ_ACTIONS = (("read", "Read"),)
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _ANY_HEAD = 2**64  # for checks without a node: above all versions

@@ -132,6 +132,10 @@ function render({ model, el }) {
     const parts = (node.fields || []).map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
     if (node.fold) {
       const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
+      const act = fold.querySelector(":scope > .ltk-choices button"); // what the entries of the section are for
+      fold.addEventListener("keydown", (event) => {
+        if (act && event.key === "Enter" && event.target.type === "text" && !event.ctrlKey && !event.metaKey) act.click();
+      });
       fold.open = open.has(node.label) || (node.filled && !shut.has(node.label));
       fold.addEventListener("toggle", () => {
         open[fold.open ? "add" : "delete"](node.label);
@@ -430,16 +434,6 @@ function render({ model, el }) {
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
   const count = make("span", { class: "ltk-hint" });
   const bar = make("div", { class: "ltk-bar" }, actions[0], keys, ...actions.slice(1), stop, status, meter, count);
-  const starter = form.starter && starterField(form.starter);
-  function starterField({ key: name, do: what, summary, label, placeholder, text }) {
-    const id = `${uid}-${name}`;
-    const input = make("input", { type: "text", id, class: "ltk-mono", placeholder, "aria-describedby": `${id}-m` });
-    const message = make("div", { class: "ltk-message", id: `${id}-m` });
-    input.addEventListener("input", () => put([name], input.value));
-    input.addEventListener("keydown", (event) => event.key === "Enter" && ask(what));
-    const line = make("div", { class: "ltk-line" }, make("label", { for: id, text: label }), input, button(text, () => ask(what)));
-    return { name, input, message, what, fold: make("details", { class: "ltk-fold ltk-from" }, make("summary", { text: summary }), line, message) };
-  }
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
   fields.addEventListener("keydown", hold, true);
   fields.addEventListener("mousedown", () => letGo(true));
@@ -450,7 +444,7 @@ function render({ model, el }) {
   const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": form.words.code });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
-  const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
+  const left = make("div", { class: "ltk-left" }, fields);
   el.classList.add("ltk", "mathjax_ignore");
   const inside = make("div", { class: "ltk-inside" }, head, accounts, bar, gone, make("div", { class: "ltk-panes" }, left, right));
   el.replaceChildren(hiddenPicture(get("_key")), inside);
@@ -497,10 +491,6 @@ function render({ model, el }) {
     }
     outdated();
     stale();
-    if (starter) {
-      starter.message.textContent = errors[starter.name] || "";
-      starter.message.classList.toggle("ltk-error", Boolean(errors[starter.name]));
-    }
   }
 
   /** Tabs as the WAI-ARIA practices describe them: arrow keys change the page, and there is one tab stop. */
@@ -682,7 +672,7 @@ function render({ model, el }) {
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
       const { top } = origin.getBoundingClientRect();
       if (top < 0 || top > 0.6 * window.innerHeight) origin.scrollIntoView({ block: "start" });
-    } else if (wrong && !(starter && asked === starter.what)) {
+    } else if (wrong) {
       const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
       inside.focus();
     }
@@ -720,7 +710,6 @@ function render({ model, el }) {
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);
-      if (starter && starter.input !== document.activeElement) starter.input.value = draft[starter.name];
       lookSoon();
     } else if (has("_spec")) redraw();
     if (has("_findings")) findings();
