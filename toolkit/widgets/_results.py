@@ -340,10 +340,10 @@ def frame_pages(
     # What is the same in each row, and what the page of failed reads says.
     told = ["key", "head_version", "status", "error_code", "vm_error_code", "error_message"]
     rows = frame.drop(columns=told, errors="ignore")
-    in_coins = "" if unit is None else f"in {unit[0]}"
+    in_coins = "" if unit is None else f"value in {unit[0]}"
     if unit is not None:
         coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
-        rows.insert(list(rows.columns).index("value") + 1, in_coins, coins)
+        rows = rows.assign(value=coins).rename(columns={"value": in_coins})
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*notes, *words])
     figure = _history_figure(frame, what, unit)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))

@@ -296,7 +296,7 @@ def test_values_are_shown_whole_and_escaped():
 
 
 def test_rows_of_an_amount_have_coins_and_times(builder):
-    """Beside the octas, where the asset is known; each version has its ledger time, and the head is no column."""
+    """Instead of octas, where the asset is known; each version has its ledger time, and the head is no column."""
     apt = "0x1::aptos_coin::AptosCoin"
     builder.request = toolkit.ViewFunction("0x1::coin::balance", ["0xa11ce"], type_arguments=[apt])
     builder.versions = "4998:4999"
