@@ -343,7 +343,8 @@ def frame_pages(
     in_coins = "" if unit is None else f"value in {unit[0]}"
     if unit is not None:
         coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
-        rows = rows.assign(value=coins).rename(columns={"value": in_coins})
+        rows["value"] = pd.Series(coins, index=rows.index, dtype=object)
+        rows = rows.rename(columns={"value": in_coins})
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*notes, *words])
     figure = _history_figure(frame, what, unit)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
@@ -447,11 +448,10 @@ def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None
     figure = Figure(figsize=(4.8, 0.6 + 1.45 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for ax, column in zip(axes, panels, strict=True):
-        coins = unit is not None and column == "value"
-        scale = 10 ** unit[1] if coins else 1
-        _draw(ax, frame, column, scale, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
+        symbol, decimals = unit if unit is not None and column == "value" else ("", 0)
+        _draw(ax, frame, column, 10**decimals, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
         name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
-        name = f"{name} ({unit[0]})" if coins else name
+        name = f"{name} ({symbol})" if symbol else name
         ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold")
     axes[-1].set_xlabel("ledger version", fontsize=9)
     axes[-1].xaxis.set_major_formatter(style.NUMBERS)
