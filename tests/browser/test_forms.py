@@ -87,6 +87,26 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)
 
 
+def test_keys_pressed_before_their_fields_arrive_are_theirs(form):
+    """Tab leaves the function before its arguments are there: what is typed next goes into the arguments, and runs."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_label("Sender", exact=True).focus()
+    keys.type("alice")
+    page.get_by_role("combobox", name="Function").focus()
+    keys.insert_text(TRANSFER)
+    keys.press("Tab")
+    keys.type("bob")
+    keys.press("Tab")
+    keys.type("1007")
+    keys.press("Backspace")
+    keys.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Success")
+    assert builder.simulation.request == request()
+
+
 def test_a_function_is_found_by_browsing(form, shots):
     """Before anything is typed places are offered; a place leads to its modules, a module to its functions."""
     from playwright.sync_api import expect

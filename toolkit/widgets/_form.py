@@ -65,7 +65,7 @@ class Pictured(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _say(self, kind: str, words: str) -> None:
-        """Show a message beside the buttons; `kind` is hint, good, bad or error."""
+        """Show a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         self._status = parts.Status(kind, cleaned(words))
 
     def _picture(self) -> str:
@@ -673,8 +673,12 @@ class Builder(Pictured):
 
     def _do_look(self, _message: parts.Message) -> None:
         def look() -> None:
-            with self._busy_while(""):
-                self._look()
+            seq = self._now.entries.seq
+            try:
+                with self._busy_while(""):
+                    self._look()
+            finally:
+                self._note(looked_at=seq)
 
         self._background.start("look", look, looks_up=True)
 

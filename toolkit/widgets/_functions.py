@@ -749,7 +749,8 @@ class FunctionState(FormState):
             Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
         """
         function, call, unknown = self.function, self.call, unknown_when or when
-        name = mono("Function", "type a part of its name, or browse", when, search=True, placeholder=placeholder)
+        hint = "" if self._is_named else "type a part of its name, or browse"
+        name = mono("Function", hint, when, search=True, placeholder=placeholder)
         if self.entries.calls_function and not self._is_named:
             return [("function", name)]
         types = Rows("Type arguments", item=mono("Type", placeholder=APT, offers=((APT, "APT"),)), when=unknown)

@@ -264,27 +264,31 @@ class StudyState(functions.FunctionState):
         """The controls of the form."""
         draft = self.entries
         example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
-        sender = "no key is needed; for committed transactions, leave empty to include all senders"
+        committed = draft.source == "committed"
+        sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
         span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
         sends = ("source", ("simulate", "committed"))
+        several = len(self.calls) > 1
+        labelled = several or draft.label or "label" in self.findings.errors
         inside = parts.group(
             ("source", parts.select("Gas of", _READS_LABELS)),
             *self.function_fields(example, unknown_when=("source", _CALLED)),
             ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
             ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
-            ("label", parts.Text("Label", hint="leave empty to use the function's name")),
-            label=f"Call {int(draft.chosen) + 1}",
+            *([("label", parts.Text("Label", hint="leave empty to use the function's name"))] if labelled else []),
+            label=f"Call {int(draft.chosen) + 1}" if several else "",
         )
         calls = enumerate(self.calls)
         names = {at: f"{at + 1}. {short_addresses(made.name) if made else 'new call'}" for at, made in calls}
+        remove = parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))
         return parts.group(
-            ("plan", parts.select("Read at", _PLANS)),
-            ("span", parts.mono("Versions", span)),
-            ("chosen", parts.select("Call to edit", names)),
+            *([("chosen", parts.select("Call to edit", names))] if several else []),
             ("", inside),
             ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
-            ("", parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))),
+            *([("", remove)] if several else []),
+            ("plan", parts.select("Read at", _PLANS)),
+            ("span", parts.mono("Versions", span)),
             ("title", parts.Text("Title", placeholder=_DEFAULT_TITLE)),
             *([("", parts.Group(_HIDDEN, plain=True))] if self.given is not None else []),
         )
@@ -384,8 +388,8 @@ class GasExplorer(functions.FunctionBuilder):
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
-    _pictured = frozenset({"Figure", "Changes"})
-    _in_python: ClassVar[dict[str, str]] = {"Figure": ".observations", "Changes": ".steps", "Explain": ".explain()"}
+    _pictured = frozenset({"Steps"})
+    _in_python: ClassVar[dict[str, str]] = {"Steps": ".steps"}
     _listed: ClassVar[dict[str, str]] = {"Study": "study"}
 
     request = Instance(Study, allow_none=True)
@@ -426,7 +430,7 @@ class GasExplorer(functions.FunctionBuilder):
 
     def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
         """Show the fields of one of these calls."""
-        self._learn(calls=calls, entries=self._now.with_calls(calls, place).entries)
+        self._learn(calls=calls, entries=self._now.with_calls(calls, place).entries, strict=False)
 
     def _open_call(self, call: Call) -> None:
         """Select a call, adding it to the study if it is missing. The other entries are preserved."""
@@ -588,4 +592,4 @@ def _outcome(run: Run) -> tuple[str, str]:
     places, failures = len(step_groups(run.steps)), int(failed(run.observations).sum())
     among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
     found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
-    return ("bad", f"{found}; {failures:,} failed.") if failures else ("good", f"{found}.")
+    return ("mixed", f"{found}; {failures:,} failed.") if failures else ("good", f"{found}.")

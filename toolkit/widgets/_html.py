@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,9 @@ def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
     """Return a table; `columns` maps headings to a CSS class (number, brief or wide) or an empty string."""
     marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
-    head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
+    # The name of a column may continue on the next line.
+    names = [re.sub("([_.])", "\\1<wbr>", safe(name)) for name in columns]
+    head = "".join(f'<th scope="col"{mark}>{name}</th>' for name, mark in zip(names, marks, strict=True))
     body = "".join(
         "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
         for row in rows

@@ -123,7 +123,7 @@ def blank_of(part: Part) -> Any:
 
 
 class Status(Struct, frozen=True):
-    """A message beside the buttons; ``kind`` is hint, good, bad or error."""
+    """A message beside the buttons; ``kind`` is hint, good, mixed, bad or error."""
 
     kind: str = "hint"
     text: str = ""
@@ -133,7 +133,7 @@ class FieldMessages(Struct, frozen=True):
     """Messages by field path. If ``strict`` is true, empty fields that nobody has edited are errors too.
 
     ``code_note`` says why the code is not that of the entries, or is empty; ``seq`` is the number of the last edit that
-    was read.
+    was read, and ``looked`` that of the last edit that a completed look-up has seen.
     """
 
     errors: dict[str, str] = {}
@@ -142,6 +142,7 @@ class FieldMessages(Struct, frozen=True):
     strict: bool = False
     code_note: str = ""
     seq: int = 0
+    looked: int = 0
 
 
 class Page(Struct, frozen=True):
@@ -169,17 +170,6 @@ class Progress(Struct, frozen=True):
     total: int = 0
 
 
-class Starter(Struct, frozen=True):
-    """A field above the form that fills the form: the key of its draft, its texts, and the message of its button."""
-
-    key: str
-    do: str
-    summary: str
-    label: str
-    placeholder: str
-    text: str
-
-
 class Words(Struct, frozen=True):
     """Texts of the page that differ between forms; ``study`` is the label of the button that copies a study's call."""
 
@@ -204,7 +194,6 @@ class About(Struct, frozen=True):
     node: str = ""
     accounts: tuple[tuple[str, str], ...] = ()
     words: Words = Words()
-    starter: Starter | None = None
     late: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
 

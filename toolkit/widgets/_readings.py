@@ -18,6 +18,7 @@ from traitlets import Instance
 from toolkit._present.text import plural
 from toolkit.client._accounts import returned_asset
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
+from toolkit.client._simulation import abort_parts
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
@@ -33,6 +34,7 @@ from toolkit.widgets._programs import connect_line, curl_lines, format_expressio
 from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
 from toolkit.widgets._state import Answer, Answered, FormState
 from toolkit.wire import ViewFunction
+from toolkit.wire._aborts import Abort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
+READ_ACTIONS = (("read", "Read"),)
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
@@ -258,7 +260,9 @@ class ReadBuilder(Builder):
 
     def _outcome(self, reading: Reading) -> tuple[str, str]:
         """Return the kind of message and the words that describe the outcome of a read."""
-        return "bad" if len(failures(reading.result)) else "good", frame_words(reading.result)[0]
+        failed = len(failures(reading.result))
+        kind = "bad" if failed == len(reading.result) else "mixed" if failed else "good"
+        return kind, frame_words(reading.result)[0]
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that caused an error, or ``node`` if no field did."""
@@ -314,10 +318,11 @@ class ReadBuilder(Builder):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
                 words = error.message or words
+        sentence, aborted = abort_parts(Abort.find(words))
         with self._locked():
-            self._refuse(path, words)
+            self._refuse(path, sentence or words)
             if path != "node":
-                self._say("bad", f"Read failed: {self._now.refused[path]}")
+                self._say("bad", f"Read failed: {self._now.refused[path]}{f' ({aborted})' if sentence else ''}")
 
     # what the form is about ------------------------------------------------------------------------------
 

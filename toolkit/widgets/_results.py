@@ -335,24 +335,24 @@ def frame_pages(
     model : bool
         Whether gas comes from the embedded node's model.
     """
-    words = frame_words(frame)
-    rows = frame.drop(columns="head_version")  # the same in each row
-    unit = None if asset is None else known.unit(asset)
-    in_coins = "" if unit is None else f"in {unit[0]}"
-    if unit is not None and "value" in frame:
+    unit = None if asset is None or "value" not in frame else known.unit(asset)
+    words, failed = frame_words(frame, unit), failures(frame)
+    # What is the same in each row, and what the page of failed reads says.
+    told = ["key", "head_version", "status", "error_code", "vm_error_code", "error_message"]
+    rows = frame.drop(columns=told, errors="ignore")
+    in_coins = "" if unit is None else f"value in {unit[0]}"
+    if unit is not None:
         coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
-        rows.insert(list(rows.columns).index("value") + 1, in_coins, coins)
-        ends = [one for one in coins if one is not None]
-        words += [f"{in_coins}: {ends[0]} at first, {ends[-1]} at last"] if ends else []
-    lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
-    figure = _history_figure(frame, what)
+        rows["value"] = pd.Series(coins, index=rows.index, dtype=object)
+        rows = rows.rename(columns={"value": in_coins})
+    lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*notes, *words])
+    figure = _history_figure(frame, what, unit)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     shown = show(rows, rows=_ROWS)
     numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
     columns = {name: "number" if name in numbers else "brief" for name in shown.columns}
     listed = html.table(columns, shown.rows, "Rows of the frame")
-    failed = failures(frame)
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
         Page("Rows", html.page(listed, html.paragraph(shown.note)), len(frame)),
@@ -378,8 +378,11 @@ def _failures_page(failed: pd.DataFrame) -> Html:
     return html.page(html.table(columns, rows, "Failed reads"), html.paragraph(hint))
 
 
-def frame_words(frame: pd.DataFrame) -> list[str]:
-    """Describe a frame of one call or item over versions, one text per line."""
+def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> list[str]:
+    """Describe a frame of one call or item over versions, one text per line.
+
+    `unit` has the symbol and the decimals of the asset whose amount ``value`` is.
+    """
     failed = len(failures(frame))
     span = version_words(frame["ledger_version"])
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
@@ -394,14 +397,16 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
             continue
         values = [int(one) for one in known[column]]
         name = "gas" if column == "gas_used" else column
-        unit = " gas units" if column == "gas_used" else ""
-        if len(set(values)) == 1:
+        of, said = " gas units" if column == "gas_used" else "", {one: f"{one:,}" for one in values}
+        if unit is not None and column == "value":
+            of, said = f" {unit[0]}", {one: forms_of.in_whole_coins(one, unit[1]) for one in values}
+        if len(said) == 1:
             where = "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
-            words.append(f"{name}: {values[0]:,}{unit} at {where}")
+            words.append(f"{name}: {said[values[0]]}{of} at {where}")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
-        ends = f"{values[0]:,}{unit} at version {first:,}, {values[-1]:,}{unit} at version {last:,}"
-        words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
+        ends = f"{said[values[0]]}{of} at version {first:,}, {said[values[-1]]}{of} at version {last:,}"
+        words.append(f"{name}: {ends}; {len(said):,} different values from {said[min(said)]} to {said[max(said)]}")
     if columns and frame[columns].isna().any(axis=None):
         words.append("versions without a value are crosses in the figure")
     if not columns and frame["error_code"].isna().any():
@@ -423,8 +428,10 @@ def _numeric_columns(frame: pd.DataFrame) -> list[str]:
     return [name for name in values.columns if values[name].notna().any()]
 
 
-def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
+def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None = None) -> Figure | None:
     """Return a figure of a frame's numeric columns by ledger version, one panel each, with gas in the last panel.
+
+    With a `unit`, the symbol and the decimals of an asset, ``value`` is drawn in whole coins.
 
     Returns None if neither values nor gas are numeric. Matplotlib's global settings are not changed, since it may run
     in a thread.
@@ -441,8 +448,10 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
     figure = Figure(figsize=(4.8, 0.6 + 1.45 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for ax, column in zip(axes, panels, strict=True):
-        _draw(ax, frame, column, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
+        symbol, decimals = unit if unit is not None and column == "value" else ("", 0)
+        _draw(ax, frame, column, 10**decimals, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
         name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
+        name = f"{name} ({symbol})" if symbol else name
         ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold")
     axes[-1].set_xlabel("ledger version", fontsize=9)
     axes[-1].xaxis.set_major_formatter(style.NUMBERS)
@@ -450,8 +459,8 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
     return figure
 
 
-def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
-    """Draw one column as points, joined by steps only where the versions of two reads follow each other.
+def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str) -> None:
+    """Draw one column, divided by `scale`, as points, joined by steps only where two versions follow each other.
 
     Nothing is known of the versions between other reads, so nothing is drawn there.
     """
@@ -460,7 +469,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ordered = frame.sort_values("ledger_version")
     x = [int(one) for one in ordered["ledger_version"]]
-    y = [nan if pd.isna(one) else float(int(one)) for one in ordered[column]]
+    y = [nan if pd.isna(one) else int(one) / scale for one in ordered[column]]
     apart = [place for place, (one, two) in enumerate(pairwise(x), start=1) if two - one > 1]
     size = 3 if len(x) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
     ax.plot(x, y, color=colour, linewidth=0, marker="o", markersize=size, gid=column)
@@ -471,7 +480,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
         foot = ax.get_xaxis_transform()
         ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
     ax.yaxis.set_major_formatter(style.NUMBERS)
-    ax.locator_params(axis="y", nbins=4, integer=True)
+    ax.locator_params(axis="y", nbins=4, integer=scale == 1)
     if column == "gas_used":
         ax.set_ylim(bottom=0)
     ax.set_axisbelow(True)
@@ -482,17 +491,13 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
 
 
 def run_pages(run: Run) -> list[Page]:
-    """Return the pages of a run."""
+    """Return the page of a run: its figure, and below it the steps."""
     groups = step_groups(run.steps)
-    return [
-        Page("Figure", _figure_page(run)),
-        Page("Changes", _steps_page(run, groups), len(groups)),
-        Page("Explain", html.code(run.explain(), "Findings")),
-    ]
+    return [Page("Steps", Html(f"{_run_figure(run)}{_run_steps(run, groups)}"), len(groups))]
 
 
-def _figure_page(run: Run) -> Html:
-    """Return the page with a run's figure, an image that needs neither a style sheet nor a script."""
+def _run_figure(run: Run) -> Html:
+    """Return a run's figure, an image that needs neither a style sheet nor a script."""
     from matplotlib.figure import Figure
 
     from toolkit.plots._gas_by_version import gas_by_version
@@ -513,8 +518,8 @@ def _figure_page(run: Run) -> Html:
     return Html(f"{drawn}{note}{html.model_note() if is_model(observations) else ''}")
 
 
-def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
-    """Return the page that lists the steps, with their causes in collapsed sections, and notes on the run."""
+def _run_steps(run: Run, groups: Sequence[StepGroup]) -> Html:
+    """Return the list of the steps, with their causes in collapsed sections, and notes on the run."""
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     committed = run.record.committed_series if run.complete else ()
     notes = [

@@ -628,7 +628,7 @@ class SimulationState(functions.FunctionState):
             replace(part, filled=bool(given & dict(part.fields).keys()))
             for part in (_gas_fields(self.entries), further)
         ]
-        return parts.group(*(("", part) for part in (call, *folds)))
+        return parts.group(*(("", part) for part in (_STARTER, call, *folds)))
 
     def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
         """Return the buttons of the calls that run before this one."""
@@ -649,6 +649,12 @@ class SimulationState(functions.FunctionState):
         return max(self.function.abi.signers - 1, 0)
 
 
+_STARTER = parts.group(
+    ("committed", parts.mono("Version or hash")),
+    ("", parts.Actions("Load", do="load", buttons=(parts.Button("Load"),))),
+    label="Start from a committed transaction",
+    fold=True,
+)
 _ON_FORK = ("at", ("version",))
 _AT = {"head": "the node, at its latest version", "version": "a fork, at one version"}
 _AT_HINT = "a version or a date; -1 is the head. The ledger's own code runs on its state"
@@ -721,15 +727,7 @@ class SimulationBuilder(functions.FunctionBuilder):
 
     _form = parts.About(
         "Simulate a transaction",
-        actions=(("simulate", "Simulate"), ("check", "Check entries")),
-        starter=parts.Starter(
-            key="committed",
-            do="load",
-            summary="Start from a committed transaction",
-            label="Version or hash",
-            placeholder="version or hash",
-            text="Load",
-        ),
+        actions=(("simulate", "Simulate"),),
         words=parts.Words(form="The transaction", none="No matching entry function."),
         late=("Changes",),
     )

@@ -105,7 +105,7 @@ class Answered(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The message beside the buttons changed; ``kind`` is hint, good, bad or error."""
+    """The message beside the buttons changed; ``kind`` is hint, good, mixed, bad or error."""
 
     kind: str
     words: str
@@ -146,6 +146,8 @@ class FormState:
         Whether missing entries are errors.
     looked : mapping of str to str
         Errors found on the node, by path, until the next look-up.
+    looked_at : int
+        The edit that was the last when the last look-up began that has ended.
     refused : mapping of str to str
         Why the node refused the request, by path, until the next edit.
     status : Status
@@ -174,6 +176,7 @@ class FormState:
     fields: Group = field(default_factory=Group)
     strict: bool = False
     looked: Mapping[str, str] = field(default_factory=dict)
+    looked_at: int = 0
     refused: Mapping[str, str] = field(default_factory=dict)
     status: Status = field(default_factory=Status)
     busy: bool = False
@@ -255,7 +258,7 @@ class FormState:
         return made.saying("error", f"The {problem}. Undo the last edit.")
 
     def saying(self, kind: str, words: str) -> Self:
-        """Return the state with a message beside the buttons; `kind` is hint, good, bad or error."""
+        """Return the state with a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         return dataclasses.replace(self, status=Status(kind, cleaned(words)))
 
     def named(self, words: str) -> str:
@@ -291,7 +294,8 @@ class FormState:
     def messages(self) -> FieldMessages:
         """The messages at the fields."""
         found, wrong = self.findings, self.findings.errors | dict(self.looked) | dict(self.refused)
-        return FieldMessages(wrong, found.missing, found.notes, self.strict, self.code_note, self.entries.seq)
+        seq = self.entries.seq
+        return FieldMessages(wrong, found.missing, found.notes, self.strict, self.code_note, seq, self.looked_at)
 
     @property
     def stale(self) -> str:

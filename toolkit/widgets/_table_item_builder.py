@@ -120,6 +120,9 @@ class TableItemState(ReadState):
             request = validated(make, found, "raw", {name: name for name in _TYPES})
             if request is not None:
                 now = dataclasses.replace(now, request=request, place=handle)
+        if not draft.owner.strip() and not _by_hand(draft):
+            found.missing.clear()
+            found.missing["owner"] = "enter an account, or the handle of a table below"
         now = now.with_versions(found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
         keys = self.found_keys if same else None
@@ -156,22 +159,22 @@ class TableItemState(ReadState):
 
     def with_table(self, was: TableItemDraft, found: Findings) -> Self:
         """Return the state with one of the owner's tables, as entered or else the first, and its handle and types."""
-        draft = self.entries
+        draft, shown = self.entries, self.owner
         owner = found.address(draft.owner)
         if draft.owner.strip():
             fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
         if owner in self.tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
-        if owner != found.address(was.owner) and was.table:  # its types belong to the previous owner
+        if draft.table and owner != shown is not None:  # it is one of the previous owner's, and so are its types
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
         named, chosen = "", draft.table
         with suppress(InputError):
             named = handles.get(parse_table_handle(draft.handle.strip()), "")
-        shown = self.owner
-        if tables and owner != shown:
-            shown, chosen = owner, named if draft.handle.strip() else "0"
+        # An edit that began before the tables were known has none of them: it does not choose a table by hand.
+        if tables and (owner != shown or not _by_hand(draft)):
+            shown, chosen = owner, named if draft.handle.strip() else chosen or "0"
         elif not chosen and draft.handle != was.handle:
             chosen = named
         if chosen and int(chosen) < len(tables):
@@ -223,7 +226,7 @@ class TableItemState(ReadState):
     def controls(self) -> parts.Group:
         """The controls of the form."""
         by_hand = ("table", ("",))
-        about = "whose resources hold the table (leave empty to enter a handle): an address"
+        about = "whose resources hold the table: an address"
         tables = self.tables.get(Findings(names=self.names).address(self.entries.owner) or "", [])
         names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
@@ -231,12 +234,15 @@ class TableItemState(ReadState):
         if self.key_layout is not None:
             twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
             key = [("arguments", parts.group((0, fields.field(self.key_layout, "Key")))), ("", twin)]
-        return parts.group(
-            ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
-            *([("table", parts.select("Table", names))] if tables else []),
+        typed: list[tuple[str, parts.Part]] = [
             ("handle", parts.mono("Table handle", when=by_hand)),
             ("key_type", parts.mono("Key type", when=by_hand, placeholder="address")),
             ("value_type", parts.mono("Value type", when=by_hand, placeholder="u64")),
+        ]
+        by_handle = parts.group(*typed, label="A table by its handle", fold=True, filled=_by_hand(self.entries))
+        return parts.group(
+            ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
+            *([("table", parts.select("Table", names)), *typed] if tables else [("", by_handle)]),
             *key,
             *VERSION_FIELDS,
             ("", self._key_list()),
@@ -402,7 +408,7 @@ class TableItemBuilder(ReadBuilder):
             self._look()
             now = self._now
             wrong = now.findings.errors | now.findings.missing
-            at_fault = [path for path in ("handle", "key_type") if path in wrong]
+            at_fault = [path for path in ("owner", "handle", "key_type") if path in wrong]
             for path in at_fault:
                 self._refuse(path, wrong[path])
             if at_fault:
@@ -511,6 +517,10 @@ class TableItemBuilder(ReadBuilder):
         keys = self.found_keys
         if keys is not None and 0 <= message.number < len(keys):
             self.key = _key_text(keys["key"].iloc[message.number])
+
+
+def _by_hand(draft: TableItemDraft) -> bool:
+    return any(getattr(draft, name).strip() for name in ("handle", *_TYPES))
 
 
 def _types_of(request: TableItemRequest) -> dict[str, Any]:

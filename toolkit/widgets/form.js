@@ -42,6 +42,8 @@ function render({ model, el }) {
   let chosen = { result: "", code: "" };
   let completed = null;
   let stays = false; // whether an edit waits for Python: the page may be older than the entries
+  let lookedAt = 0; // the edit whose look-up was asked for last
+  let held = null; // keys pressed since Tab left an entry that other fields depend on, until these have arrived
 
   // the draft ----------------------------------------------------------------------------------------------------------
 
@@ -130,6 +132,10 @@ function render({ model, el }) {
     const parts = (node.fields || []).map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
     if (node.fold) {
       const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
+      const act = fold.querySelector(":scope > .ltk-choices button"); // what the entries of the section are for
+      fold.addEventListener("keydown", (event) => {
+        if (act && event.key === "Enter" && event.target.type === "text" && !event.ctrlKey && !event.metaKey) act.click();
+      });
       fold.open = open.has(node.label) || (node.filled && !shut.has(node.label));
       fold.addEventListener("toggle", () => {
         open[fold.open ? "add" : "delete"](node.label);
@@ -205,7 +211,9 @@ function render({ model, el }) {
     edited.add(key(path));
     browsing = null;
     put(path, input.value);
-    if (node.search) search(input.value);
+    if (!node.search) return;
+    narrow(input.value);
+    search(input.value);
   }
   function change(path, value) {
     put(path, value);
@@ -243,6 +251,7 @@ function render({ model, el }) {
   // the search for a function ----------------------------------------------------------------------------------------
 
   let active = -1;
+  let marked; // the name of the active hit
   let listed = null;
   const search = later(SEARCH_MS, (query) => model.send({ do: "search", query }));
   function combobox(input, path) {
@@ -264,7 +273,7 @@ function render({ model, el }) {
     const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
-      if (!input.value && !input.hasAttribute("aria-invalid")) openHits(); // the list would cover the error
+      if (!input.value) openHits();
     });
     input.addEventListener("blur", () => closeSoon());
     listed = { input, list, path };
@@ -274,6 +283,7 @@ function render({ model, el }) {
     return make("div", { class: "ltk-search" }, make("div", { class: "ltk-line" }, input, browse), list);
   }
   function mark(options) {
+    marked = options[active]?.dataset.name;
     options.forEach((one, n) => one.setAttribute("aria-selected", String(n === active)));
     if (options[active]) {
       listed.input.setAttribute("aria-activedescendant", options[active].id);
@@ -292,7 +302,7 @@ function render({ model, el }) {
     listed.list.hidden = true;
     listed.input.setAttribute("aria-expanded", "false");
     listed.input.removeAttribute("aria-activedescendant");
-    active = -1;
+    [active, marked] = [-1, undefined];
     makeRoom();
   }
   function pick(name) {
@@ -304,10 +314,18 @@ function render({ model, el }) {
     closeHits();
     look();
   }
+  /** Drop the hits that do not match what was typed since, so that none of an earlier text is picked. */
+  function narrow(text) {
+    const words = text.toLowerCase().split(/[\s:]+/);
+    for (const one of [...listed.list.children])
+      if (!words.every((word) => one.dataset.name?.toLowerCase().includes(word))) one.remove();
+    active = -1;
+    if (!listed.list.children.length) closeHits();
+  }
   function showHits() {
     const { query, hits = [], error, total = 0 } = get("_hits") || {};
     if (!listed || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
-    active = -1;
+    active = hits.findIndex(([name]) => name === marked); // the same search may be answered twice
     const only = hits.length === 1 && hits[0][0] === query.trim();
     listed.list.replaceChildren(
       ...hits.map(([name, signature], n) => {
@@ -325,6 +343,7 @@ function render({ model, el }) {
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
+    mark([...listed.list.querySelectorAll("[role=option]")]);
     makeRoom();
   }
   /** The form clips content beyond its end, so it grows while the hits are shown. */
@@ -340,14 +359,52 @@ function render({ model, el }) {
   /** Messages overtake edits, which Jupyter sends one at a time, so messages that act on the draft include it. */
   const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
   const FUNCTION_KEYS = ["payload", "source", "function", "type_arguments"];
-  const target = () => JSON.stringify((form.look.length ? form.look : FUNCTION_KEYS).map((one) => draft[one]));
+  const leading = form.look.length ? form.look : FUNCTION_KEYS; // entries that decide which other fields there are
+  const target = () => JSON.stringify(leading.map((one) => draft[one]));
   function look() {
     const ready = form.look.length ? form.look.some((one) => draft[one]) : FUNCTION.test(draft.function || "");
     if (!ready || target() === looked) return;
     looked = target();
+    lookedAt = draft.seq;
     tell("look");
   }
   const lookSoon = later(LOOK_MS, look);
+  const looking = () => (get("_findings")?.looked ?? 0) < lookedAt;
+
+  // Keys are for the fields that are about to arrive: on others they would be lost, or change a choice.
+  const focusable = () => [...fields.querySelectorAll("input, select, textarea, summary, button:not([tabindex])")].filter((one) => one.getClientRects().length);
+  function hold(event) {
+    const { key: pressed, shiftKey: back, target: input } = event;
+    const forward = pressed === "Tab" && !back;
+    if (!held) {
+      const field = forward && [...controls.values()].find((one) => one.input === input);
+      if (!field || !leading.includes(field.path?.[0])) return;
+      fillNamed(field);
+      look();
+      if (!looking()) return;
+      held = [];
+      if (listed?.input === input) closeHits();
+    }
+    const run = pressed === "Enter" && (event.ctrlKey || event.metaKey);
+    const types = pressed.length === 1 && !event.ctrlKey && !event.metaKey;
+    if (pressed === "Escape") letGo(true);
+    else if (pressed === "Backspace") held.pop();
+    else if (forward || run || types) held.push(run ? "Run" : pressed);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  /** Press the keys that were held, or drop them. */
+  function letGo(dropped) {
+    const keys = held || [];
+    held = null;
+    for (const pressed of dropped ? [] : keys) {
+      const all = focusable();
+      if (pressed === "Tab") all[all.indexOf(document.activeElement) + 1]?.focus();
+      else if (pressed === "Run") actions[0].click();
+      else document.execCommand("insertText", false, pressed);
+    }
+  }
   function ask(what, more = {}) {
     if (what === asked && get("busy")) return;
     [asked, begun] = [what, false];
@@ -372,22 +429,14 @@ function render({ model, el }) {
     about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`;
     accounts.replaceChildren(...get("_about").accounts.map(([value, label]) => make("option", { value, label })));
   };
-  const stop = button("Cancel", () => model.send({ do: "stop" }));
+  const stop = button("Cancel", () => (letGo(true), model.send({ do: "stop" })));
   stop.hidden = true;
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
   const count = make("span", { class: "ltk-hint" });
   const bar = make("div", { class: "ltk-bar" }, actions[0], keys, ...actions.slice(1), stop, status, meter, count);
-  const starter = form.starter && starterField(form.starter);
-  function starterField({ key: name, do: what, summary, label, placeholder, text }) {
-    const id = `${uid}-${name}`;
-    const input = make("input", { type: "text", id, class: "ltk-mono", placeholder, "aria-describedby": `${id}-m` });
-    const message = make("div", { class: "ltk-message", id: `${id}-m` });
-    input.addEventListener("input", () => put([name], input.value));
-    input.addEventListener("keydown", (event) => event.key === "Enter" && ask(what));
-    const line = make("div", { class: "ltk-line" }, make("label", { for: id, text: label }), input, button(text, () => ask(what)));
-    return { name, input, message, what, fold: make("details", { class: "ltk-fold ltk-from" }, make("summary", { text: summary }), line, message) };
-  }
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
+  fields.addEventListener("keydown", hold, true);
+  fields.addEventListener("mousedown", () => letGo(true));
   const result = make("div", { role: "group", class: "ltk-result", "aria-label": "Result" });
   const origin = make("summary", { class: "ltk-origin" });
   const resultPages = make("div", {});
@@ -395,25 +444,27 @@ function render({ model, el }) {
   const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": form.words.code });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
-  const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
+  const left = make("div", { class: "ltk-left" }, fields);
   el.classList.add("ltk", "mathjax_ignore");
   const inside = make("div", { class: "ltk-inside" }, head, accounts, bar, gone, make("div", { class: "ltk-panes" }, left, right));
   el.replaceChildren(hiddenPicture(get("_key")), inside);
 
   function redraw() {
-    const focused = el.contains(document.activeElement) ? document.activeElement : null;
+    const focused = fields.contains(document.activeElement) ? document.activeElement : null;
     const place = focused && [focused.selectionStart, focused.selectionEnd];
+    const before = focusable().map((one) => one.id);
     controls = new Map();
     listed = null;
     drawn = whole();
     fields.replaceChildren(draw(get("_spec"), [], [], "") || "");
     if (focused && focused.id && !focused.isConnected) {
-      const again = el.querySelector(`#${CSS.escape(focused.id)}`);
-      if (again) {
-        again.focus({ preventScroll: true });
-        if (place[0] !== null && place[0] !== undefined && again.setSelectionRange && again.type !== "checkbox")
-          again.setSelectionRange(...place);
-      }
+      const left = (id) => id && el.querySelector(`#${CSS.escape(id)}`);
+      const again = left(focused.id);
+      // If the control is gone, its place is that of the next one that is still there.
+      const next = again || before.slice(before.indexOf(focused.id)).map(left).find((one) => one) || focusable()[0];
+      next?.focus({ preventScroll: true });
+      if (again && place[0] !== null && place[0] !== undefined && again.setSelectionRange && again.type !== "checkbox")
+        again.setSelectionRange(...place);
       if (listed && listed.input === again && again.value) showHits(); // for the text that is still being typed
     }
     findings();
@@ -428,7 +479,7 @@ function render({ model, el }) {
     for (const [path, { input, message, wrap, offers }] of controls) {
       const typing = document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
       const error = typing && !strict ? "" : of(path);
-      const text = error || notes[path] || "";
+      const text = (error || notes[path] || "").replaceAll("`", "'");
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));
       wrap.classList.toggle("ltk-wrong", Boolean(error));
@@ -440,10 +491,6 @@ function render({ model, el }) {
     }
     outdated();
     stale();
-    if (starter) {
-      starter.message.textContent = errors[starter.name] || "";
-      starter.message.classList.toggle("ltk-error", Boolean(errors[starter.name]));
-    }
   }
 
   /** Tabs as the WAI-ARIA practices describe them: arrow keys change the page, and there is one tab stop. */
@@ -474,9 +521,9 @@ function render({ model, el }) {
       event.preventDefault();
       turn(pages[(step + pages.length) % pages.length].title, true);
     });
-    const held = document.activeElement && where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
+    const onTab = where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
     where.replaceChildren(list, panel);
-    turn(chosen[kind], held);
+    turn(chosen[kind], onTab);
   }
 
   function results() {
@@ -530,15 +577,15 @@ function render({ model, el }) {
     apply();
   }
   /** Show the origin of the result. A result of other entries is dimmed and folded, at once if Python is busy. */
-  let held = "";
+  let shownFor = "";
   function stale() {
     const why = stays ? "From before your last change" : get("_stale");
     const words = `${why || "From"}${why ? ": " : " "}${get("_origin")}`;
     if (origin.textContent !== words) origin.textContent = words;
     result.classList.toggle("ltk-old", Boolean(why));
     const now = `${get("_serial")} ${Boolean(why) && (stays || !get("busy"))}`;
-    if (now !== held) answer.open = now.endsWith("false");
-    held = now;
+    if (now !== shownFor) answer.open = now.endsWith("false");
+    shownFor = now;
   }
   const isRead = () => draft.seq <= ((get("_findings") || {}).seq ?? 0);
   const readSoon = later(READ_MS, () => {
@@ -625,7 +672,7 @@ function render({ model, el }) {
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
       const { top } = origin.getBoundingClientRect();
       if (top < 0 || top > 0.6 * window.innerHeight) origin.scrollIntoView({ block: "start" });
-    } else if (wrong && !(starter && asked === starter.what)) {
+    } else if (wrong) {
       const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
       inside.focus();
     }
@@ -659,10 +706,10 @@ function render({ model, el }) {
   function update() {
     const has = (name) => changed.has(name);
     if (has("_draft") && get("_draft").seq >= draft.seq) {
+      if (get("_draft").chosen !== draft.chosen) for (const seen of [edited, touched]) seen.clear(); // another call
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);
-      if (starter && starter.input !== document.activeElement) starter.input.value = draft[starter.name];
       lookSoon();
     } else if (has("_spec")) redraw();
     if (has("_findings")) findings();
@@ -678,6 +725,7 @@ function render({ model, el }) {
       lookSoon();
     }
     if (has("busy") || has("_status")) answered();
+    if (held && !looking()) letGo();
     changed.clear();
   }
   const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_origin", "_serial", "_programs", "_hits", "_progress", "busy"].map((name) => {
@@ -689,7 +737,7 @@ function render({ model, el }) {
     model.on(`change:${name}`, note);
     return [name, note];
   });
-  const away = () => gone.show();
+  const away = () => (letGo(true), gone.show());
   model.on("comm_live_update", away);
 
   const letKeysGo = keepKeys(el, () => actions[0]?.click());

@@ -29,6 +29,7 @@ function render({ model, el, host, signal }) {
   /** The forms below use the connected node; they are disabled while another node is selected. */
   function choose() {
     for (const one of [url, urlLabel]) one.hidden = target.value !== "";
+    connect.disabled = !target.value && !url.value.trim() && !get("busy");
     const { name, target: known } = get("_node");
     const differs = Boolean(name) && (target.value !== known || (!known && url.value.trim() !== name));
     forms.inert = differs;
@@ -72,13 +73,12 @@ function render({ model, el, host, signal }) {
       tab.tabIndex = name === now ? 0 : -1;
       panel.hidden = name !== now;
     }
-    gas.hidden = !["simulation", "view"].includes(now) || !get("_node").name;
     ready();
     open();
   }
   const toGas = button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small");
   const gas = make("div", { class: "ltk-line ltk-jumps" }, toGas);
-  const ready = () => (toGas.disabled = !get("_has_call"));
+  const ready = () => (gas.hidden = !["simulation", "view"].includes(get("selected")) || !get("_has_call"));
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {
@@ -120,6 +120,7 @@ function render({ model, el, host, signal }) {
   let [since, clock] = [0, 0];
   function work() {
     connect.textContent = get("busy") ? "Cancel" : "Connect";
+    choose();
     clearInterval(clock);
     if (get("busy")) [since, clock] = [Date.now(), setInterval(() => (status.textContent = `${get("_status").text} ${Math.round((Date.now() - since) / 1000)} s`), 1000)];
     refresh.setAttribute("aria-disabled", String(get("busy")));

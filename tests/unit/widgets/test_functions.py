@@ -56,9 +56,14 @@ def form(node):
         one.close()
 
 
+def call_of(form):
+    """Return the fields of the call, which have no label of their own."""
+    return next(part.fields for _, part in form._spec.fields if not part.label)
+
+
 def fields_of(form, title):
     """Return the fields of a part of the form by their key."""
-    parts = [part for _, part in form._spec.fields[0][1].fields if part.label == title]
+    parts = [part for _, part in call_of(form) if part.label == title]
     return dict(parts[0].fields)
 
 
@@ -208,7 +213,7 @@ def test_accounts_that_the_ledger_names_are_offered(form):
     """By the address that they fill in; a ledger elsewhere names none."""
     made = form("0x1::aptos_account::transfer")
     assert ("0xa11ce", "alice") in made._about.accounts
-    sender = dict(made._spec.fields[0][1].fields)["sender"]
+    sender = dict(call_of(made))["sender"]
     assert sender.names
     assert fields_of(made, "Arguments")[0].names
     with toolkit.connect("http://127.0.0.1:1/v1") as elsewhere:

@@ -257,8 +257,8 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
     assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
-    assert [one.title for one in form._pages] == ["Figure", "Changes", "Explain"]
-    steps = page(form, "Changes")
+    assert [one.title for one in form._pages] == ["Steps"]
+    steps = page(form, "Steps")
     for line in form.result.explain().splitlines():
         if not line.startswith(" "):
             words = line[0].upper() + line[1:]
@@ -270,7 +270,6 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert "\N{MINUS SIGN}40\u202f%" in second
     assert f"background:{CAUSE_MARKS[Cause.SCHEDULE].colour}" in first
     assert f"background:{CAUSE_MARKS[Cause.CODE].colour}" in second
-    assert form.result.explain().splitlines()[0] in page(form, "Explain")
     assert not form._stale
     assert not form.busy
     edit(form, span="10:-1")
@@ -306,7 +305,7 @@ def test_a_run_that_is_stopped_leaves_what_was_read(made, monkeypatch):
     assert not form.result.complete
     assert not form.busy
     assert form._progress == Progress()
-    assert "The run was stopped" in page(form, "Figure")
+    assert "The run was stopped" in page(form, "Steps")
     folder = form.result.path
     form.unobserve_all("_progress")
     send(form, "run")
@@ -586,7 +585,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("bad", "1 step found in 2 observations; 1 failed.")
+    assert mixed._status == Status("mixed", "1 step found in 2 observations; 1 failed.")
     mixed.close()
     node.close()
 
@@ -612,7 +611,7 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     run = form.result
     assert len(run.steps) == 2
     assert form._status.text.startswith("2 steps found in ")
-    assert [one.count for one in form._pages if one.title == "Changes"] == [2]
+    assert [one.count for one in form._pages if one.title == "Steps"] == [2]
     assert form._status.text.endswith("; 1 failed.")
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
     form.close()

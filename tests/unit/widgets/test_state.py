@@ -217,6 +217,21 @@ def test_a_table_of_an_account_fills_the_handle_and_the_types():
     assert typed(state, owner="0xb0b").entries.handle == ""
 
 
+def test_an_edit_that_began_before_a_look_up_ended_does_not_undo_it():
+    """The browser may send a draft without the table that was found meanwhile, or with one of the owner before."""
+    tables = [KnownTable("0xcafe::registry::Registry", DeclaredTable(HANDLE, "address", "u64", "records"))]
+    owner = toolkit.move.parse_address("0xcafe")
+    begun = typed(TableItemState(), owner="0xcafe")
+    state = step(begun, Learned({"tables": {owner: tables}}))
+    for late in (begun.entries, state.entries):
+        draft = replace(late, raw="7", seq=state.entries.seq + 1)
+        assert step(state, Edited(draft, typed=True)).entries.handle == HANDLE
+    left = typed(state, owner="0xb0b")
+    draft = replace(state.entries, owner="0xb0b", raw="7", seq=left.entries.seq + 1)
+    made = step(left, Edited(draft, typed=True)).entries
+    assert (made.table, made.handle, made.key_type) == ("", "", "")
+
+
 def test_the_calls_of_a_study_are_in_the_state():
     """One of them is in the fields; another is shown only if that one is complete."""
     with toolkit.connect() as node:

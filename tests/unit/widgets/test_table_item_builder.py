@@ -210,9 +210,9 @@ def test_keys_that_transactions_changed(builder, node):
 
 
 def test_keys_need_a_table(builder):
-    """Without a handle the field says so; a plan that cannot be read is said at its field."""
+    """Without an account the field says so; a plan that cannot be read is said at its field."""
     builder.list_keys()
-    assert set(builder.errors) >= {"handle", "key_type"}
+    assert set(builder.errors) == {"owner"}
     builder.owner, builder.key_range = "0xcafe", "9000:9010"
     builder.list_keys()
     assert "this node has versions 0 to 4,999" in builder.errors["key_range"]

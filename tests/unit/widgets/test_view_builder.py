@@ -146,7 +146,7 @@ def test_a_plan(builder):
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
-    assert builder._status == Status("bad", "9 reads, versions 0 to 4,999; 1 failed")
+    assert builder._status == Status("mixed", "9 reads, versions 0 to 4,999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
@@ -296,7 +296,7 @@ def test_values_are_shown_whole_and_escaped():
 
 
 def test_rows_of_an_amount_have_coins_and_times(builder):
-    """Beside the octas, where the asset is known; each version has its ledger time, and the head is no column."""
+    """Instead of octas, where the asset is known; each version has its ledger time, and the head is no column."""
     apt = "0x1::aptos_coin::AptosCoin"
     builder.request = toolkit.ViewFunction("0x1::coin::balance", ["0xa11ce"], type_arguments=[apt])
     builder.versions = "4998:4999"
