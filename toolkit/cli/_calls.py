@@ -18,12 +18,14 @@ from toolkit.errors import InputError, NodeError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from toolkit.embedded import Ledger
+
 
 ArgumentsArgument = Annotated[
-    Texts, Argument(help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
+    Texts, Argument(metavar="ARGUMENTS", help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
 ]
 _RECENT = "-100:"
-RangeOption = Annotated[str, Option("--versions", help="Version plan, such as 0:-1.")]
+RangeOption = Annotated[str, Option("--versions", metavar="PLAN", help="Version plan, such as 0:-1.")]
 
 
 # The frames of an account, and of transactions that are simulated or committed, by attribute.
@@ -90,9 +92,12 @@ def module(
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None, Argument(help="Account, contract or object. Without it, list those of the embedded node.")
+        str | None,
+        Argument(metavar="ADDRESS", help="Account, contract or object. Without it, list those of the embedded node."),
     ] = None,
-    asset: Annotated[Texts, Option(help="Additional coin type or asset address to read; may be repeated.")] = None,
+    asset: Annotated[
+        Texts, Option(metavar="ASSET", help="Additional coin type or asset address to read; may be repeated.")
+    ] = None,
     ledger_version: console.VersionOption = None,
     frame: Annotated[Listed, Option(help="Rows to write to --out.")] = Listed.balances,
     out: console.OutOption = None,
@@ -119,7 +124,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             contracts = [asdict(one) for one in ledger.contracts]
             console.print_json({"accounts": [asdict(one) for one in ledger.accounts], "contracts": contracts})
         else:
-            print(f"{ledger.contracts!r}\n\n{ledger.accounts!r}")
+            _print_known(ledger)
         return
     with console.connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
@@ -138,14 +143,29 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         parts = {name: None if listed is None else console.records(listed) for name, listed in frames.items()}
         console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
-    from toolkit.frames._display import show
-
     notes = {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}
     console.print_facts(facts | notes, as_json=False)
     for name, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
+            print(f"\n{name}\n{console.table(listed, rows=_MAX_LISTED, columns=columns)}")
+
+
+def _print_known(ledger: Ledger) -> None:
+    """Print the contracts of the embedded node, and the accounts that have a name or sent a transaction."""
+    console.print_table(
+        [(one.contract, f"{one.version:,}", one.about) for one in ledger.contracts],
+        head=("contract", "version", "about"),
+        right={1},
+    )
+    used = [one for one in ledger.accounts if one.name or one.sequence_number]
+    print()
+    console.print_table(
+        [(one.address, one.name, f"{one.octas:,}", f"{one.sequence_number:,}") for one in used],
+        head=("address", "name", "octas", "sequence number"),
+        right={2, 3},
+    )
+    print(f"and {plural(len(ledger.accounts) - len(used), 'account')} that never sent a transaction (--json lists all)")
 
 
 _MAX_LISTED = 200  # rows, some screens; --out writes all
@@ -157,7 +177,7 @@ _ACCOUNT_COLUMNS = {
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(help="address::module::function")],
+    function: Annotated[str, Argument(metavar="FUNCTION", help="address::module::function")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     ledger_version: console.VersionOption = None,
@@ -175,8 +195,9 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit view 0xcafe::registry::record_of alice
-    ledger-toolkit view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000
-    ledger-toolkit view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet
+    ledger-toolkit view 0x1::coin::supply -t 0x1::aptos_coin::AptosCoin
+    ledger-toolkit view 0xcafe::registry::size --ledger-version 1000
+    ledger-toolkit view 0xcafe::registry::size --versions 0:-1/50 --out size.csv
     """
     from toolkit.wire import ViewFunction
 
@@ -195,15 +216,19 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
-    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
-    handle: Annotated[str, Argument(help="Table handle: 32 bytes in hex.")],
-    key: Annotated[str, Argument(help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")],
-    key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
-    value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
-    owner: Annotated[str | None, Option(help="Account whose resource contains the table; replaces both types.")] = None,
+    handle: Annotated[str, Argument(metavar="HANDLE", help="Table handle: 32 bytes in hex.")],
+    key: Annotated[
+        str, Argument(metavar="KEY", help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")
+    ],
+    key_type: Annotated[str | None, Option(metavar="TYPE", help="Move type of the keys.")] = None,
+    value_type: Annotated[str | None, Option(metavar="TYPE", help="Move type of the values.")] = None,
+    owner: Annotated[
+        str | None, Option(metavar="ADDRESS", help="Account whose resource contains the table; replaces both types.")
+    ] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -218,7 +243,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
     Examples
     --------
-    ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
+    ledger-toolkit table-item HANDLE alice --owner 0xcafe
     """
     if owner is None and (key_type is None or value_type is None):
         wanted = "--key-type and --value-type, or --owner, the account whose resource contains the table"
@@ -235,17 +260,22 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
         at: Any = ledger_version if versions is None else versions
         frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
-    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(help="address::module::function")],
+    function: Annotated[str, Argument(metavar="FUNCTION", help="address::module::function")],
     sender: Annotated[
-        str, Option(help="Account that sends the transaction; no key is needed.", callback=console.address)
+        str,
+        Option(
+            metavar="ADDRESS", help="Account that sends the transaction; no key is needed.", callback=console.address
+        ),
     ],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
-    request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
+    request: Annotated[
+        Path | None, Option(metavar="FILE", help="JSON file with other fields of toolkit.SimulationRequest.")
+    ] = None,
     frame: Annotated[Rows | None, Option(help="Rows to write to --out.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
@@ -257,8 +287,8 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
     Examples
     --------
-    ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
-    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
+    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b
+    ledger-toolkit simulate 0xfa17::vault::deposit 500 --sender 0xa11ce --json
     """
     if frame is not None and out is None:
         raise InputError("--frame requires --out: it selects the rows that --out writes")
@@ -285,8 +315,10 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
 def replay(
     where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
-    version: Annotated[int, Argument(help="Ledger version of a user transaction.")],
-    out: Annotated[Path | None, Option(help="HTML page to write, with gas by function, changes and events.")] = None,
+    version: Annotated[int, Argument(metavar="VERSION", help="Ledger version of a user transaction.")],
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="HTML page to write, with gas by function, changes and events.")
+    ] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Run a committed transaction again on the state before it, and compare it with the ledger.
@@ -335,10 +367,14 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
 
 
 # Columns to print; files and JSON include all columns.
+# Columns to print, the most important first: a narrow terminal leaves out the last.
+_BALANCES = ("ledger_version", "owner", "asset", "change", "balance_after", "fee_octas", "ledger_timestamp")
 _SHOWN = {
-    "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
-    "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
-    "events": ("ledger_version", "event_index", "type", "account_address", "data"),
+    "transactions": ("ledger_version", "error_code", "success", "function", "gas_used", "sender", "timestamp", "type"),
+    "changes": ("ledger_version", "type", "address", "resource_type", "handle", "module"),
+    "events": ("ledger_version", "type", "data"),
+    "balance_changes": _BALANCES,
+    "failures": ("function", "abort_name", "count", "calls", "abort_reason"),
 }
 
 
@@ -359,16 +395,16 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit transactions --versions -100:
-    ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
-    ledger-toolkit transactions --versions 0:-1 --address 0xcafe::registry --frame failures
+    ledger-toolkit transactions --versions 0:-1 --frame changes --out rows.csv
+    ledger-toolkit transactions --address 0xcafe::registry --frame failures
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
         rows = _named(_rows(found, frame), address)  # balance changes read state
-    columns, read = _SHOWN.get(frame), found.transactions["ledger_version"]
-    console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",), versions=read)
+    read = found.transactions["ledger_version"]
+    console.print_rows(rows, out, as_json=as_json, columns=_SHOWN[frame], versions=read)
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
@@ -383,24 +419,24 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     """Read the events of one type, with a typed column per field.
 
     A version that cannot be read becomes a row with an error_code, and the exit code is 0. The terminal output omits
-    the hash and guid; --out and --json include them.
+    the index, hash and guid; --out and --json include them.
 
     Examples
     --------
     ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
-    ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
+    ledger-toolkit events 0xcafe::registry::Released --versions 0:-1 --out r.csv
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_events, plan_versions
 
         plan, _ = plan_versions(reached, versions, state=False)
         found = fetch_events(reached, event_type, plan.versions, progress=not quiet)
-    hidden = ("hash", "account_address", "creation_number", "sequence_number")
+    hidden = ("event_index", "hash", "account_address", "creation_number", "sequence_number")
     console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden, versions=plan.versions)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
-    address: Annotated[str, Argument(help="Account or object that owns the resource.")],
+    address: Annotated[str, Argument(metavar="ADDRESS", help="Account or object that owns the resource.")],
     tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with any type arguments.")],
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -417,19 +453,21 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit resources 0x1 0x1::chain_id::ChainId
-    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
+    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/50
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
         found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
     read = found["ledger_version"]
-    console.print_rows(found, out, as_json=as_json, hidden=("address", "head_version"), versions=read)
+    console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(times=times)), versions=read)
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    owner: Annotated[Texts, Option("--owner", "--address", help="Account to show; may be repeated.")] = None,
+    owner: Annotated[
+        Texts, Option("--owner", "--address", metavar="ADDRESS", help="Account to show; may be repeated.")
+    ] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -453,7 +491,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
 
         frame = frame[frame["owner"].isin([address(one) for one in owner])].reset_index(drop=True)
     read = found.transactions["ledger_version"]
-    console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread, versions=read)
+    console.print_rows(frame, out, as_json=as_json, columns=_BALANCES, unread=unread, versions=read)
+
+
+def _hidden(*, times: bool) -> tuple[str, ...]:
+    """Return the columns of reads that are not printed: the head is the same for all, and only its time is known."""
+    return ("head_version", "status") if times else ("head_version", "status", "ledger_timestamp")
 
 
 def _rows(found: Any, rows: Rows) -> Any:
@@ -475,16 +518,27 @@ _NAMED = "NAME={}; may be repeated."
 
 def sync(  # noqa: PLR0917 - typer makes options of parameters
     where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
-    out: Annotated[Path, Option(help="Folder of the archive to create or extend.")],
-    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, all new versions.")] = None,
-    table: Annotated[Texts, Option(help="Table: transactions, events, changes or balances (not by default).")] = None,
-    event: Annotated[Texts, Option(help="Table of one event type, " + _NAMED.format("TYPE"))] = None,
-    view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder of the archive to create or extend.")],
+    versions: Annotated[
+        str | None, Option(metavar="RANGE", help="Range, such as 0:-1; by default, all new versions.")
+    ] = None,
+    table: Annotated[
+        Texts, Option(metavar="TABLE", help="Table: transactions, events, changes or balances (not by default).")
+    ] = None,
+    event: Annotated[
+        Texts, Option(metavar="NAME=TYPE", help="Table of one event type, " + _NAMED.format("TYPE"))
+    ] = None,
+    view: Annotated[
+        Texts, Option(metavar="NAME=FUNCTION", help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))
+    ] = None,
     every: Annotated[
-        int | None, Option(min=1, help="Read views at versions that are multiples of this number; by default, 100.")
+        int | None,
+        Option(min=1, metavar="N", help="Read views at versions that are multiples of this number; by default, 100."),
     ] = None,
     files: Annotated[str | None, Option(metavar="URL", help="URL for the files, such as s3://bucket/ledger.")] = None,
-    executor: Annotated[str | None, Option(help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
+    executor: Annotated[
+        str | None, Option(metavar="WORKERS", help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")
+    ] = None,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
@@ -495,7 +549,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit sync embedded --out archive
-    ledger-toolkit sync mainnet --out archive --versions -100000: --event fees=0x1::transaction_fee::FeeStatement
+    ledger-toolkit sync mainnet --out archive --versions -100000: --table events
     """
     from toolkit.archive._sync import sync as store
 
@@ -511,8 +565,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def sql(
-    archive: Annotated[Path, Argument(help="Folder of an archive.")],
-    query: Annotated[str, Argument(help="Query over the archive's tables, in DuckDB SQL.")],
+    archive: Annotated[Path, Argument(metavar="ARCHIVE", help="Folder of an archive.")],
+    query: Annotated[str, Argument(metavar="QUERY", help="Query over the archive's tables, in DuckDB SQL.")],
     files: Annotated[str | None, Option(metavar="URL", help="URL of the files, as given to sync.")] = None,
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
@@ -523,8 +577,8 @@ def sql(
 
     Examples
     --------
-    ledger-toolkit sql archive "select function, avg(gas_used) from transactions group by 1"
-    ledger-toolkit sql archive "from events where type like '0x1::coin::%'" --out coins.parquet
+    ledger-toolkit sql archive "select avg(gas_used) from transactions"
+    ledger-toolkit sql archive "from events limit 1000" --out events.parquet
     """
     from toolkit.archive._archive import Archive
 

@@ -6,13 +6,14 @@ import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from typer import Argument, CallbackParam, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
-from toolkit._present.tables import csv_table, json_rows, json_value, text_table
+from toolkit._present.tables import csv_table, fitted_columns, json_rows, json_value, text_table
 from toolkit._present.text import plural
 from toolkit.errors import InputError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node
+    from toolkit.frames._display import ShownFrame
     from toolkit.gas._study import Study
 
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
@@ -33,21 +35,31 @@ _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
 
-NodeOption = Annotated[str, Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")]
-StudyNodeOption = Annotated[
-    Texts, Option("--node", help="Node to read instead of the study's, using the API key; may be repeated.")
+NodeOption = Annotated[
+    str, Option("--node", metavar="NODE", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")
 ]
-StudyArgument = Annotated[str, Argument(help="TOML file of a study, or demo for the built-in study.")]
+StudyNodeOption = Annotated[
+    Texts,
+    Option("--node", metavar="NODE", help="Node to read instead of the study's, using the API key; may be repeated."),
+]
+StudyArgument = Annotated[str, Argument(metavar="STUDY", help="TOML file of a study, or demo for the built-in study.")]
 UseKeyOption = Annotated[bool, Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[
-    Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
+    Texts,
+    Option("--type", "-t", metavar="TYPE", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated."),
 ]
-VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
+VersionOption = Annotated[
+    int | None, Option(min=0, metavar="VERSION", help="Ledger version to read; the head by default.")
+]
 TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
-AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
-VersionsOption = Annotated[str | None, Option(help="Version plan, such as 0:-1/200; one row per version.")]
+AddressOption = Annotated[
+    str | None, Option(metavar="NAME", help="Only rows that mention this account, module, function or type.")
+]
+VersionsOption = Annotated[
+    str | None, Option(metavar="PLAN", help="Version plan, such as 0:-1/200; one row per version.")
+]
 
 
 def _with_known_ending(place: Path | None) -> Path | None:
@@ -64,6 +76,7 @@ def _with_known_ending(place: Path | None) -> Path | None:
 OutOption = Annotated[
     Path | None,
     Option(
+        metavar="FILE",
         help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx. Missing folders are created.",
         callback=_with_known_ending,
     ),
@@ -142,9 +155,21 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
     if as_json:
         print_json({"rows": records(frame)})
         return
-    from toolkit.frames._display import show
+    print(table(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
 
-    print(show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
+
+def print_table(rows: Sequence[Sequence[str]], *, head: Sequence[str], right: Collection[int]) -> None:
+    """Print rows of text as a table that fits in the terminal."""
+    kept = fitted_columns([*zip(head, *rows, strict=True)], get_terminal_size().columns, right=right)
+    names, *lines = zip(*kept.values(), strict=True)
+    print(*text_table(lines, head=names, right={n for n, place in enumerate(kept) if place in right}), sep="\n")
+
+
+def table(frame: pd.DataFrame, *, rows: int, columns: Sequence[str] | None = None) -> ShownFrame:
+    """Return a frame as a table that fits in the terminal."""
+    from toolkit.frames._display import fitted, show
+
+    return fitted(show(frame, rows=rows, columns=columns), get_terminal_size().columns)
 
 
 def print_rows(
@@ -165,7 +190,8 @@ def print_rows(
     out : Path or None
     as_json : bool
     columns, hidden : sequence of str, optional
-        Columns to print, by default all, and columns to omit. Empty columns are not printed.
+        Columns to print, by default all, and columns to omit. Empty columns are not printed, and neither are the last
+        ones if the terminal is too narrow.
     unread : int, optional
         Number of versions that could not be read, if the frame has no rows for them.
     versions : iterable of int, optional
@@ -176,7 +202,7 @@ def print_rows(
         names = [name for name in columns or frame.columns if name not in hidden]
         print_frame(frame if as_json else frame[names], as_json=as_json)
         if not as_json:
-            rest = "--out writes all rows and columns." if len(frame) > _MAX_ROWS else ""
+            rest = "--out writes all rows and columns." if len(frame) > _MAX_ROWS or len(names) < frame.shape[1] else ""
             print(*filter(None, (read, rest)), sep="\n", end="\n" if read or rest else "")
         return
     write_frame(frame, out)
