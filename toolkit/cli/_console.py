@@ -202,7 +202,8 @@ def print_rows(
         names = [name for name in columns or frame.columns if name not in hidden]
         print_frame(frame if as_json else frame[names], as_json=as_json)
         if not as_json:
-            rest = "--out writes all rows and columns." if len(frame) > _MAX_ROWS or len(names) < frame.shape[1] else ""
+            part = len(frame) > _MAX_ROWS or (columns is not None and len(names) < frame.shape[1])
+            rest = "--out writes all rows and columns." if part else ""
             print(*filter(None, (read, rest)), sep="\n", end="\n" if read or rest else "")
         return
     write_frame(frame, out)
