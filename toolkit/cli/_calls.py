@@ -83,7 +83,7 @@ def module(
     with console.connected(where) as reached:
         contract = reached.contract(name, ledger_version=ledger_version)
         if not as_json:
-            print(contract)
+            console.print_text(contract)
             return
         from toolkit.client._contracts import module_content
 
@@ -303,7 +303,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
         if out is not None:
             console.write_frame(_rows(result, rows), out)
         if not as_json:
-            print(result.explain())
+            console.print_text(result.explain())
             if out is not None:
                 print(f"{plural(len(_rows(result, rows)), 'row')} of {rows}: {out}")
             return
@@ -337,7 +337,7 @@ def replay(
 
             write_replay(found, out)
         if not as_json:
-            print(found.explain())
+            console.print_text(found.explain())
             if out is not None:
                 print(f"page: {out}")
             return

@@ -157,7 +157,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
     lines = {("", label): number for label, number in of_labels.items()}
     if out is None:
-        print(_written(form, comparison, gate, study, lines), end="")
+        _print_written(_written(form, comparison, gate, study, lines), form)
     else:
         if rows:
             console.write_frame(table, out)
@@ -186,6 +186,14 @@ def _written(
     if form is Format.GITHUB:
         return comparison_annotations(comparison, gate, file=None if file is None else str(file), lines=lines)
     return COMPARISON_FORMATS[form](comparison, gate)
+
+
+def _print_written(text: str, form: Format) -> None:
+    """Print a comparison. Only text is adapted to the terminal."""
+    if form is Format.TEXT:
+        console.print_text(text)
+    else:
+        print(text, end="")
 
 
 def _end(
@@ -259,7 +267,7 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if is_run else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
-    print(_written(form, comparison, gate, out, before.places), end="")
+    _print_written(_written(form, comparison, gate, out, before.places), form)
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")

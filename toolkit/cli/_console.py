@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from typer import Argument, CallbackParam, Option
@@ -134,7 +136,17 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in facts.items():
         plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
         rows.append((name, _LEADING_ZEROS.sub("0x", cell(name, ", ".join(value) if plain else value, 2_000))))
-    print(*text_table(rows), sep="\n")
+    print_text("\n".join(text_table(rows)))
+
+
+def print_text(text: object) -> None:
+    """Print sentences. In a terminal, their lines end between words; a pipe or a file gets each line whole."""
+    for line in str(text).splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        wrapper = TextWrapper(
+            get_terminal_size().columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        print(wrapper.fill(line) if sys.stdout.isatty() else line)
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
@@ -236,7 +248,7 @@ def print_found(
         rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({**facts, **rows})
     elif lines:
-        print(*lines, sep="\n")
+        print_text("\n".join(lines))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    print(*_found_lines(run), f"Report: {written}", sep="\n")
+    console.print_text("\n".join([*_found_lines(run), f"Report: {written}"]))
 
 
 def node(
@@ -159,11 +159,11 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         console.print_json({**facts, **extra})
         return
     for line in [said, *lines] if said else lines:
-        print(visible(line, 400))
+        console.print_text(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
     for note in run.notes:
-        print(f"note: {visible(note, 400)}")
+        console.print_text(f"note: {visible(note, 400)}")
     print(_counts_text(run))
 
 
@@ -221,7 +221,7 @@ def study_plan(
     elif as_json:
         console.print_json(plan.document())
     else:
-        print(plan, f"Next: ledger-toolkit study run {quote(study)}", sep="\n")
+        console.print_text(f"{plan}\nNext: ledger-toolkit study run {quote(study)}")
 
 
 def study_schema(
