@@ -370,7 +370,7 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
 # Columns to print, the most important first: a narrow terminal leaves out the last.
 _BALANCES = ("ledger_version", "owner", "asset", "change", "balance_after", "fee_octas", "ledger_timestamp")
 _SHOWN = {
-    "transactions": ("ledger_version", "error_code", "success", "function", "gas_used", "sender", "timestamp", "type"),
+    "transactions": ("ledger_version", "error_code", "success", "function", "gas_used", "timestamp", "sender", "type"),
     "changes": ("ledger_version", "type", "address", "resource_type", "handle", "module"),
     "events": ("ledger_version", "type", "data"),
     "balance_changes": _BALANCES,
