@@ -18,8 +18,6 @@ from toolkit.errors import InputError, NodeError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.embedded import Ledger
-
 
 ArgumentsArgument = Annotated[
     Texts, Argument(metavar="ARGUMENTS", help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
@@ -151,7 +149,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             print(f"\n{name}\n{console.table(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
-def _print_known(ledger: Ledger) -> None:
+def _print_known(ledger: Any) -> None:
     """Print the contracts of the embedded node, and the accounts that have a name or sent a transaction."""
     console.print_table(
         [(one.contract, f"{one.version:,}", one.about) for one in ledger.contracts],
