@@ -238,7 +238,8 @@ def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, str]:
         return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
-        return BAD_INPUT, f"error: {error.format_message()} {_advice(error, given)}"
+        said = error.format_message().rstrip(".")
+        return BAD_INPUT, f"error: {said}. {_advice(error, given)}"
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
 

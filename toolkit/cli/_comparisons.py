@@ -141,7 +141,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         table = comparison.transactions
     else:
         if after is None:
-            raise InputError("compare requires two runs, or --code or --schedule")
+            raise InputError(
+                "compare requires two runs, or a run at two versions (RUN@1000 RUN@2000), or --code or --schedule"
+            )
         from toolkit.gas import _compare as comparisons
 
         pair: Any = source.split(",") if source and "," in source else source
