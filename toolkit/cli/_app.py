@@ -27,9 +27,7 @@ _IDLE_S = 600  # the kernel of a page that was closed ends after this time
 
 def app(
     where: NodeOption = "embedded",
-    port: Annotated[
-        int, Option(min=0, max=65535, metavar="PORT", help="TCP port on 127.0.0.1; 0 picks a free one.")
-    ] = 0,
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 0,
     no_browser: Annotated[bool, Option("--no-browser", help="Print the address without opening a browser.")] = False,
 ) -> None:
     """Open the workbench, with forms for all requests, in a browser until Ctrl-C. Requires ledger-toolkit[app].

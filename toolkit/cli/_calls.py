@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 ArgumentsArgument = Annotated[
-    Texts, Argument(metavar="ARGUMENTS", help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
+    Texts, Argument(help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
 ]
 _RECENT = "-100:"
-RangeOption = Annotated[str, Option("--versions", metavar="PLAN", help="Version plan, such as 0:-1.")]
+RangeOption = Annotated[str, Option("--versions", help="Version plan, such as 0:-1.")]
 
 
 # The frames of an account, and of transactions that are simulated or committed, by attribute.
@@ -90,12 +90,9 @@ def module(
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None,
-        Argument(metavar="ADDRESS", help="Account, contract or object. Without it, list those of the embedded node."),
+        str | None, Argument(help="Account, contract or object. Without it, list those of the embedded node.")
     ] = None,
-    asset: Annotated[
-        Texts, Option(metavar="ASSET", help="Additional coin type or asset address to read; may be repeated.")
-    ] = None,
+    asset: Annotated[Texts, Option(help="Additional coin type or asset address to read; may be repeated.")] = None,
     ledger_version: console.VersionOption = None,
     frame: Annotated[Listed, Option(help="Rows to write to --out.")] = Listed.balances,
     out: console.OutOption = None,
@@ -175,7 +172,7 @@ _ACCOUNT_COLUMNS = {
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(metavar="FUNCTION", help="address::module::function")],
+    function: Annotated[str, Argument(help="address::module::function")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     ledger_version: console.VersionOption = None,
@@ -218,15 +215,11 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
-    handle: Annotated[str, Argument(metavar="HANDLE", help="Table handle: 32 bytes in hex.")],
-    key: Annotated[
-        str, Argument(metavar="KEY", help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")
-    ],
-    key_type: Annotated[str | None, Option(metavar="TYPE", help="Move type of the keys.")] = None,
-    value_type: Annotated[str | None, Option(metavar="TYPE", help="Move type of the values.")] = None,
-    owner: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Account whose resource contains the table; replaces both types.")
-    ] = None,
+    handle: Annotated[str, Argument(help="Table handle: 32 bytes in hex.")],
+    key: Annotated[str, Argument(help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")],
+    key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
+    value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
+    owner: Annotated[str | None, Option(help="Account whose resource contains the table; replaces both types.")] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -262,18 +255,13 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(metavar="FUNCTION", help="address::module::function")],
+    function: Annotated[str, Argument(help="address::module::function")],
     sender: Annotated[
-        str,
-        Option(
-            metavar="ADDRESS", help="Account that sends the transaction; no key is needed.", callback=console.address
-        ),
+        str, Option(help="Account that sends the transaction; no key is needed.", callback=console.address)
     ],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
-    request: Annotated[
-        Path | None, Option(metavar="FILE", help="JSON file with other fields of toolkit.SimulationRequest.")
-    ] = None,
+    request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
     frame: Annotated[Rows | None, Option(help="Rows to write to --out.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
@@ -313,10 +301,8 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
 def replay(
     where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
-    version: Annotated[int, Argument(metavar="VERSION", help="Ledger version of a user transaction.")],
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="HTML page to write, with gas by function, changes and events.")
-    ] = None,
+    version: Annotated[int, Argument(help="Ledger version of a user transaction.")],
+    out: Annotated[Path | None, Option(help="HTML page to write, with gas by function, changes and events.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Run a committed transaction again on the state before it, and compare it with the ledger.
@@ -434,7 +420,7 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
-    address: Annotated[str, Argument(metavar="ADDRESS", help="Account or object that owns the resource.")],
+    address: Annotated[str, Argument(help="Account or object that owns the resource.")],
     tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with any type arguments.")],
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -463,9 +449,7 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    owner: Annotated[
-        Texts, Option("--owner", "--address", metavar="ADDRESS", help="Account to show; may be repeated.")
-    ] = None,
+    owner: Annotated[Texts, Option("--owner", "--address", help="Account to show; may be repeated.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -516,27 +500,16 @@ _NAMED = "NAME={}; may be repeated."
 
 def sync(  # noqa: PLR0917 - typer makes options of parameters
     where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
-    out: Annotated[Path, Option(metavar="FOLDER", help="Folder of the archive to create or extend.")],
-    versions: Annotated[
-        str | None, Option(metavar="RANGE", help="Range, such as 0:-1; by default, all new versions.")
-    ] = None,
-    table: Annotated[
-        Texts, Option(metavar="TABLE", help="Table: transactions, events, changes or balances (not by default).")
-    ] = None,
-    event: Annotated[
-        Texts, Option(metavar="NAME=TYPE", help="Table of one event type, " + _NAMED.format("TYPE"))
-    ] = None,
-    view: Annotated[
-        Texts, Option(metavar="NAME=FUNCTION", help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))
-    ] = None,
+    out: Annotated[Path, Option(help="Folder of the archive to create or extend.")],
+    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, all new versions.")] = None,
+    table: Annotated[Texts, Option(help="Table: transactions, events, changes or balances (not by default).")] = None,
+    event: Annotated[Texts, Option(help="Table of one event type, " + _NAMED.format("TYPE"))] = None,
+    view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
     every: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Read views at versions that are multiples of this number; by default, 100."),
+        int | None, Option(min=1, help="Read views at versions that are multiples of this number; by default, 100.")
     ] = None,
     files: Annotated[str | None, Option(metavar="URL", help="URL for the files, such as s3://bucket/ledger.")] = None,
-    executor: Annotated[
-        str | None, Option(metavar="WORKERS", help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")
-    ] = None,
+    executor: Annotated[str | None, Option(help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
@@ -563,8 +536,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def sql(
-    archive: Annotated[Path, Argument(metavar="ARCHIVE", help="Folder of an archive.")],
-    query: Annotated[str, Argument(metavar="QUERY", help="Query over the archive's tables, in DuckDB SQL.")],
+    archive: Annotated[Path, Argument(help="Folder of an archive.")],
+    query: Annotated[str, Argument(help="Query over the archive's tables, in DuckDB SQL.")],
     files: Annotated[str | None, Option(metavar="URL", help="URL of the files, as given to sync.")] = None,
     out: console.OutOption = None,
     as_json: console.JsonOption = False,

@@ -31,69 +31,47 @@ NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge 
 Format = StrEnum("Format", ["TEXT", "MARKDOWN", "HTML", "JSON", "GITHUB"])
 _ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # extensions of files that contain one row per call
 _BY_ENDING = {".md": Format.MARKDOWN, ".html": Format.HTML, ".json": Format.JSON, ".txt": Format.TEXT}
-WaiversOption = Annotated[
-    Path | None, Option(metavar="FILE", help="TOML file with [[waiver]] entries to use instead of the study's.")
-]
+WaiversOption = Annotated[Path | None, Option(help="TOML file with [[waiver]] entries to use instead of the study's.")]
 AllowOption = Annotated[
     bool, Option("--allow-unjudged", help="Exit with 0 if no call regressed, even if some could not be judged.")
 ]
-JunitOption = Annotated[
-    Path | None, Option("--junit", metavar="FILE", help="JUnit XML file to write, with one test case per call.")
-]
+JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to write, with one test case per call.")]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[
-        str,
-        Argument(
-            metavar="BEFORE",
-            help="Folder of a run, or DIR@VERSION; with --code or --schedule, a node, a study file or a run.",
-        ),
+        str, Argument(help="Folder of a run, or DIR@VERSION; with --code or --schedule, a node, a study file or a run.")
     ],
-    after: Annotated[str | None, Argument(metavar="AFTER", help="Folder of a run, or DIR@VERSION.")] = None,
+    after: Annotated[str | None, Argument(help="Folder of a run, or DIR@VERSION.")] = None,
     fail_over: Annotated[
         console.Texts,
         Option(metavar="LIMIT", help="Maximum increase per call: 2%, or 50 (gas units); may be repeated."),
     ] = None,
     study: Annotated[
-        Path | None, Option(metavar="STUDY", help="Study with thresholds and waivers; by default, the second run's.")
+        Path | None, Option(help="Study with thresholds and waivers; by default, the second run's.")
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
-        str | None,
-        Option(
-            metavar="SOURCE",
-            help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.",
-        ),
+        str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
     form: Annotated[Format | None, Option("--format", help="Format; by default, from the extension of --out.")] = None,
     out: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.",
-        ),
+        Option(help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx."),
     ] = None,
     junit: JunitOption = None,
     code: Annotated[
-        Path | None,
-        Option(
-            metavar="FOLDER", help="Compiled package, build/Name: replay transactions with it before it is deployed."
-        ),
+        Path | None, Option(help="Compiled package, build/Name: replay transactions with it before it is deployed.")
     ] = None,
     schedule: Annotated[
         console.Texts,
-        Option(
-            metavar="PRICE", help="NAME=VALUE or PATTERN=xFACTOR: replay transactions at these prices; may be repeated."
-        ),
+        Option(help="NAME=VALUE or PATTERN=xFACTOR: replay transactions at these prices; may be repeated."),
     ] = None,
     function: Annotated[
-        console.Texts, Option(metavar="FUNCTION", help="Function whose transactions are replayed; may be repeated.")
+        console.Texts, Option(help="Function whose transactions are replayed; may be repeated.")
     ] = None,
-    last: Annotated[int, Option(min=1, metavar="N", help="Number of transactions of each function to replay.")] = 100,
-    versions: Annotated[
-        str, Option(metavar="RANGE", help="Range in which to look for them, from its end.")
-    ] = "-100000:",
+    last: Annotated[int, Option(min=1, help="Number of transactions of each function to replay.")] = 100,
+    versions: Annotated[str, Option(help="Range in which to look for them, from its end.")] = "-100000:",
     *,
     allow_unjudged: AllowOption = False,
     as_json: console.JsonOption = False,
@@ -128,13 +106,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
 
         prices = read_schedule(schedule, _no_version) if schedule else None
         comparison = compare_under(
-            before,
-            code=code,
-            gas_schedule=prices,
-            functions=function,
-            last=last,
-            versions=versions,
-            progress=not quiet,
+            before, code=code, gas_schedule=prices, functions=function, last=last, versions=versions, progress=not quiet
         )
         # Without limits, too: a transaction that succeeded and fails under the change is a regression.
         gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
@@ -217,15 +189,13 @@ def _end(
 
 
 def snapshot(
-    study: Annotated[str, Argument(metavar="STUDY", help="TOML file of a study, demo, or the folder of a run.")],
-    out: Annotated[Path, Option(metavar="FILE", help="Snapshot file.")] = Path("gas-snapshot.toml"),
+    study: Annotated[str, Argument(help="TOML file of a study, demo, or the folder of a run.")],
+    out: Annotated[Path, Option(help="Snapshot file.")] = Path("gas-snapshot.toml"),
     *,
     check: Annotated[bool, Option("--check", help="Compare with the file. Exit codes are as for compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
     allow_unjudged: AllowOption = False,
-    max_age: Annotated[
-        float, Option(min=0, metavar="DAYS", help="Maximum age in days of a run that --check judges.")
-    ] = 1,
+    max_age: Annotated[float, Option(min=0, help="Maximum age in days of a run that --check judges.")] = 1,
     waivers: WaiversOption = None,
     form: Annotated[Format | None, Option("--format", help="Output format of --check.")] = None,
     junit: JunitOption = None,
@@ -288,8 +258,8 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
 
 
 def schedule(
-    before: Annotated[str, Argument(metavar="BEFORE", help="Ledger version, or a date such as 2026-05-01.")],
-    after: Annotated[str | None, Argument(metavar="AFTER", help="Ledger version or date; the head by default.")] = None,
+    before: Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.")],
+    after: Annotated[str | None, Argument(help="Ledger version or date; the head by default.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -322,10 +292,8 @@ def schedule(
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
-    versions: Annotated[str, Option(metavar="RANGE", help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
-    module: Annotated[
-        console.Texts, Option(metavar="MODULE", help="Module whose code to track; may be repeated.")
-    ] = None,
+    versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
+    module: Annotated[console.Texts, Option(help="Module whose code to track; may be repeated.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     quiet: console.QuietOption = False,
@@ -350,13 +318,10 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def forecast(
-    run: Annotated[str, Argument(metavar="RUN", help="Folder of a run.")],
+    run: Annotated[str, Argument(help="Folder of a run.")],
     schedule: Annotated[
         list[str],
-        Option(
-            metavar="PRICE",
-            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10' (may be repeated), or a ledger version.",
-        ),
+        Option(help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10' (may be repeated), or a ledger version."),
     ],
     out: console.OutOption = None,
     as_json: console.JsonOption = False,

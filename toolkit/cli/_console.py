@@ -37,31 +37,21 @@ _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
 
-NodeOption = Annotated[
-    str, Option("--node", metavar="NODE", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")
-]
+NodeOption = Annotated[str, Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")]
 StudyNodeOption = Annotated[
-    Texts,
-    Option("--node", metavar="NODE", help="Node to read instead of the study's, using the API key; may be repeated."),
+    Texts, Option("--node", help="Node to read instead of the study's, using the API key; may be repeated.")
 ]
-StudyArgument = Annotated[str, Argument(metavar="STUDY", help="TOML file of a study, or demo for the built-in study.")]
+StudyArgument = Annotated[str, Argument(help="TOML file of a study, or demo for the built-in study.")]
 UseKeyOption = Annotated[bool, Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[
-    Texts,
-    Option("--type", "-t", metavar="TYPE", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated."),
+    Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
 ]
-VersionOption = Annotated[
-    int | None, Option(min=0, metavar="VERSION", help="Ledger version to read; the head by default.")
-]
+VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
 TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
-AddressOption = Annotated[
-    str | None, Option(metavar="NAME", help="Only rows that mention this account, module, function or type.")
-]
-VersionsOption = Annotated[
-    str | None, Option(metavar="PLAN", help="Version plan, such as 0:-1/200; one row per version.")
-]
+AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
+VersionsOption = Annotated[str | None, Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
 
 def _with_known_ending(place: Path | None) -> Path | None:

@@ -24,7 +24,7 @@ _MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the u
 
 
 def demo(
-    out: Annotated[Path, Option(metavar="FOLDER", help="Folder for the run and the report.")] = Path("demo"),
+    out: Annotated[Path, Option(help="Folder for the run and the report.")] = Path("demo"),
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
@@ -49,13 +49,9 @@ def demo(
 
 def node(
     *,
-    port: Annotated[
-        int, Option(min=0, max=65535, metavar="PORT", help="TCP port on 127.0.0.1; 0 picks a free one.")
-    ] = 8080,
-    seed: Annotated[int, Option(metavar="SEED", help="Seed of the history.")] = 7,
-    versions: Annotated[
-        int, Option(min=200, max=1_000_000, metavar="N", help="Number of ledger versions in the history.")
-    ] = 5_000,
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 8080,
+    seed: Annotated[int, Option(help="Seed of the history.")] = 7,
+    versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
 
@@ -83,16 +79,11 @@ def study_run(
     *,
     out: Annotated[
         Path | None,
-        Option(
-            metavar="FOLDER",
-            help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default.",
-        ),
+        Option(help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default."),
     ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
-    executor: Annotated[
-        str | None, Option(metavar="WORKERS", help="threads:8, processes:4 or tcp://host:8786 (Dask).")
-    ] = None,
-    max_tasks: Annotated[int, Option(min=1, metavar="N", help="Maximum number of tasks in flight.")] = 8,
+    executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
+    max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
     nodes: console.StudyNodeOption = None,
     use_api_key: console.UseKeyOption = False,
     as_json: console.JsonOption = False,
@@ -119,8 +110,8 @@ def study_run(
 
 
 def report(
-    run: Annotated[Path, Argument(metavar="RUN", help="Folder of a run.")],
-    out: Annotated[Path, Option(metavar="FILE", help="File to write: .html, .md or .json.")] = Path("report.html"),
+    run: Annotated[Path, Argument(help="Folder of a run.")],
+    out: Annotated[Path, Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
     *,
     markdown: Annotated[bool, Option("--markdown", help="Print a short report for a pull request.")] = False,
     as_json: console.JsonOption = False,
@@ -183,7 +174,7 @@ def _counts_text(run: Run) -> str:
 
 
 def study_new(
-    file: Annotated[Path, Argument(metavar="FILE", help="File to write; it must not exist yet.")] = Path("study.toml"),
+    file: Annotated[Path, Argument(help="File to write; it must not exist yet.")] = Path("study.toml"),
     as_json: console.JsonOption = False,
 ) -> None:
     """Write a commented study file to start from. It runs unchanged on the embedded node.
@@ -225,7 +216,7 @@ def study_plan(
 
 
 def study_schema(
-    out: Annotated[Path | None, Option(metavar="FILE", help="File to write, such as study.schema.json.")] = None,
+    out: Annotated[Path | None, Option(help="File to write, such as study.schema.json.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Print the JSON Schema of study files, which editors use for validation and completion.
@@ -247,17 +238,11 @@ def study_schema(
 
 
 def grade(  # noqa: PLR0917 - typer makes options of them
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="Folder with one folder of notebooks per student.")],
-    out: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Folder for grades.csv, grades.html and feedback.")
-    ] = None,
-    exercises: Annotated[
-        Path | None, Option(metavar="FILE", help="File of exercises, as written by 'make class SEED=...'.")
-    ] = None,
-    jobs: Annotated[
-        int | None, Option(min=1, metavar="N", help="Notebooks to run at once; by default, one per processor.")
-    ] = None,
-    seconds: Annotated[float, Option(min=1, metavar="SECONDS", help="Time limit per notebook, in seconds.")] = 120.0,
+    folder: Annotated[Path, Argument(help="Folder with one folder of notebooks per student.")],
+    out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
+    exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
+    jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
+    seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
