@@ -28,7 +28,7 @@ function listNearest(question) {
   }
   if (!found.size) return;
   Search.status.textContent = "No page has all of these words. These have most of them:";
-  for (const [page, { title }] of [...found].sort(([, a], [, b]) => b.score - a.score).slice(0, 10)) {
+  for (const [page, { title }] of [...found].sort(([, a], [, b]) => b.score - a.score).slice(0, 5)) {
     const link = Search.output.appendChild(document.createElement("li")).appendChild(document.createElement("a"));
     link.href = `${page}.html`;
     link.textContent = title;
