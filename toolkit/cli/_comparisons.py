@@ -165,7 +165,7 @@ def _written(
 def _print_written(text: str, form: Format) -> None:
     """Print a comparison. Only text is adapted to the terminal."""
     if form is Format.TEXT:
-        console.print_text(text)
+        console.print_text(text.removesuffix("\n"))
     else:
         print(text, end="")
 

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import TextWrapper
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from typer import Argument, CallbackParam, Option
@@ -131,12 +131,13 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_text(text: object) -> None:
     """Print sentences. In a terminal, their lines end between words; a pipe or a file gets each line whole."""
+    if sys.stdout is None or not sys.stdout.isatty():  # None: the stream was closed
+        print(text)
+        return
+    width = get_terminal_size().columns
     for line in str(text).splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
-        wrapper = TextWrapper(
-            get_terminal_size().columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-        )
-        print(wrapper.fill(line) if sys.stdout.isatty() else line)
+        print(fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
