@@ -329,7 +329,8 @@ def text_of(source: str | Path, what: str) -> str:
     try:
         content = read_text_file(path, limit=_MAX_BYTES + 1)
     except OSError as error:
-        advice = _MISSING.get(what, "expected a TOML file").format(path=path)
+        missing = _MISSING.get(what) if isinstance(error, FileNotFoundError) else None
+        advice = (missing or "expected a TOML file").format(path=path)
         raise StudyError(f"{what} {path}: {error.strerror}; {advice}") from None
     if len(content) > _MAX_BYTES:
         raise StudyError(f"{what} {path}: the file is larger than {_MAX_BYTES:,} bytes")
