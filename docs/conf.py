@@ -184,49 +184,53 @@ autosummary_context = {
 }
 
 # Searching: what users type, and the page that answers it first. Titles and names are found without this. Sphinx finds
-# an entry that contains the query, so questions stand here as they are typed; tests/browser/test_docs_search.py asks.
+# an entry that contains the query, so questions stand here as they are typed; in another order, their words are found
+# as if they were on the page. tests/browser/test_docs_search.py asks.
 SEARCHED = {
-    "explanation/causes": "why is gas higher, why did gas rise, gas increase, reason",
-    "explanation/exact-numbers": "exact big numbers, big numbers, overflow, float, rounding, precision",
-    "explanation/gas": "gas schedule, gas price, fee, gas cost of a call",
-    "explanation/limits": "cannot, sign a transaction, private key, submit",
+    "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
+    "explanation/causes": "why is gas higher, why did gas rise, gas went up, gas increase, reason, unexplained, mixed",
+    "explanation/exact-numbers": "exact big numbers, big numbers, large integers, overflow, float, rounding, precision",
+    "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
+    "explanation/limits": "cannot, sign a transaction, sign transactions, private key, submit",
     "explanation/units": "APT, octa, octas, decimals, price, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
     "how-to/archive-node": "archive node, old versions",
     "how-to/archive": "SQL, DuckDB, parquet, database",
     "how-to/asyncio": "async, await, threads",
     "how-to/compare-networks": "mainnet, testnet, network",
-    "how-to/compare-releases": "how do I compare two versions, compare two runs, diff",
+    "how-to/compare-releases": "how do I compare two versions, compare versions, compare gas of two versions, diff",
     "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, decode events, events of an account, balance changes",
+    "how-to/events": "event, decode events, balance changes, abort code, failed transactions, failures",
     "how-to/events-by-day": "daily, group by, per day",
-    "how-to/gate-in-ci": "CI, GitHub Actions, snapshot, regression, exit code",
-    "how-to/indexer": "table keys, keys of a table, holders, NFT, NFTs, GraphQL",
+    "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request",
+    "how-to/indexer": "table keys, keys of a table, list keys of a table, holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
-    "how-to/one-account": "account, balance, balances, wallet",
-    "how-to/read-at-a-version": "balance at a date, historical, past, date",
+    "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
+    "how-to/read-at-a-version": "balance at a date, balance on a date, past balance, historical, past, date",
     "how-to/replay-and-fork": "simulate at a past version, fork, which function uses the gas",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
-    "how-to/simulate-a-batch": "dry run, estimate, simulation",
-    "how-to/slow-sweep": "429, rate limit, slow, speed, progress",
+    "how-to/simulate-a-batch": "simulate a transaction, dry run, estimate, simulation",
+    "how-to/slow-sweep": "429, rate limit, too many requests, requests per second, slow, speed, progress",
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
     "how-to/studies": "resume, plan, find_steps, find when gas changed",
     "how-to/sweep": "read a table, many versions, loop",
     "project/glossary": "terms, definition",
+    "reference/columns": "column meaning, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
-    "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure",
+    "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure, figure for slides, log scale",
     "tutorials/contracts": "Move, upgrade, write a contract",
-    "tutorials/first-hour": "start, getting started, begin, quickstart",
+    "tutorials/first-hour": "start, getting started, begin, quickstart, run a view function",
 }
 
 
 def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
-    """Put what users search for below the title of a page, as entries of the index, which a search looks at first."""
-    if words := SEARCHED.get(name):
-        entries = ", ".join(f"! {word}" for word in words.split(", "))
-        block = f"\n```{{eval-rst}}\n.. index:: {entries}\n```\n"
+    """Put what users search for below the title of a page: as entries of the index, and as keywords."""
+    if searched := SEARCHED.get(name):
+        entries = ", ".join(f"! {entry}" for entry in searched.split(", "))
+        words = ", ".join(searched.replace(",", "").split())
+        block = f"\n```{{eval-rst}}\n.. index:: {entries}\n\n.. meta::\n   :keywords: {words}\n```\n"
         content[0] = re.sub(r"^# .*\n", rf"\g<0>{block}", content[0], count=1, flags=re.MULTILINE)
 
 

@@ -1,11 +1,13 @@
-// How-to pages come before lessons, lists of names and the changelog, which contain nearly every word. A word that is found in
-// a title counts 15 and one in a text 5, so a title counts more than the section.
+// How-to pages come before lessons, lists of names and the changelog, which contain nearly every word, and before the list
+// of all commands, which has many words as titles. A word in a title counts 15 and one in a text 5, so a title counts more
+// than the section.
 const SECTIONS = Object.entries({
   "how-to/index": 6,
   "how-to/": 4,
   "tutorials/": 2,
   "explanation/": 2,
   "reference/api/": -1,
+  "reference/commands": -12,
   "course/": -3,
   "project/": -3,
 });

@@ -14,3 +14,36 @@ if (location.protocol === "file:" && location.pathname.endsWith("/search.html"))
     return { text: async () => `<div role="main">${text}</div>` };
   };
 }
+
+// Sphinx finds only pages that have all words of a question. If no page has, list those that have most of them.
+function listNearest(question) {
+  const found = new Map();
+  for (const word of Search._parseQuery(question)[1]) {
+    const results = Search.performTermsSearch(new Set([word]), new Set());
+    for (const result of results) {
+      const [page, title] = result;
+      const score = Scorer.score(result) + 100 / results.length; // a rare word counts more
+      found.set(page, { title, score: score + (found.get(page)?.score ?? 0) });
+    }
+  }
+  if (!found.size) return;
+  Search.status.textContent = "No page has all of these words. These have most of them:";
+  for (const [page, { title }] of [...found].sort(([, a], [, b]) => b.score - a.score).slice(0, 5)) {
+    const link = Search.output.appendChild(document.createElement("li")).appendChild(document.createElement("a"));
+    link.href = `${page}.html`;
+    link.textContent = title;
+  }
+}
+window.addEventListener("DOMContentLoaded", () => {
+  const results = document.getElementById("search-results");
+  const question = new URLSearchParams(location.search).get("q");
+  if (!results || !question) return;
+  const observer = new MutationObserver(check);
+  observer.observe(results, { childList: true, subtree: true });
+  check();
+  function check() {
+    if (!Search.status?.textContent) return; // it is set at the end of a search
+    observer.disconnect();
+    if (!Search.output.children.length) listNearest(question);
+  }
+});

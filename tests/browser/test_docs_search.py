@@ -23,6 +23,13 @@ ANSWERS = {
     "connect to mainnet": "how-to/connect",
     "simulate at a past version": "how-to/replay-and-fork",
     "find when gas changed": "how-to/studies",
+    "gas in CI": "how-to/gate-in-ci",
+    "too many requests": "how-to/slow-sweep",
+    "events of an account": "how-to/one-account",
+    "simulate a transaction": "how-to/simulate-a-batch",
+    "save figure for slides": "reference/figures",  # the words of the page, in another order
+    "homework grading": "course/notebooks/README",
+    "what does unexplained mean": "explanation/causes",  # no page has all of the words
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import toolkit
 from toolkit import widgets
+from toolkit.wire import TableItemRequest
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +20,7 @@ REGISTER = toolkit.SimulationRequest(toolkit.EntryFunction("0xcafe::registry::re
 STUDY = toolkit.Study(calls={"share price": "0xfa17::vault::share_price"}, versions=toolkit.FindSteps("2000:3600"))
 
 
-DONE = re.compile("Success|found|read")
+DONE = re.compile("Success|[Ff]ound|read")
 
 
 @pytest.fixture
@@ -36,13 +37,21 @@ def fill(form):
         form.request = REGISTER
     elif isinstance(form, widgets.ViewBuilder):
         form.request, form.versions = PRICE, "0:-1/40"
+    elif isinstance(form, widgets.TableItemBuilder):
+        form.owner, form.handle = "0xcafe", form.node.view("0xcafe::registry::handle").value
+        form.request = TableItemRequest("alice", key_type="String", value_type="0xcafe::registry::Record")
     else:
         form.study = STUDY
 
 
 @pytest.mark.parametrize(
     ("form", "picture"),
-    [("SimulationBuilder", "form_simulation"), ("ViewBuilder", "form_view"), ("GasExplorer", "form_gas")],
+    [
+        ("SimulationBuilder", "form_simulation"),
+        ("ViewBuilder", "form_view"),
+        ("GasExplorer", "form_gas"),
+        ("TableItemBuilder", "form_table"),
+    ],
     indirect=["form"],
 )
 def test_a_form_and_its_result_are_one_picture(form, picture, bare, shots):
@@ -54,4 +63,4 @@ def test_a_form_and_its_result_are_one_picture(form, picture, bare, shots):
     shown.page.get_by_role("button").first.click()
     expect(shown.page.get_by_role("status").first).to_contain_text(DONE, timeout=120_000)
     shown.settled()
-    shown.page.screenshot(path=shots / f"{picture}.png", full_page=True)
+    shown.page.locator(".ltk").first.screenshot(path=shots / f"{picture}.png")

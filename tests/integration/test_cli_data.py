@@ -40,12 +40,23 @@ def test_transactions_are_written_whole(run, node, tmp_path, frame):
     assert [row["ledger_version"] for row in rows] == wanted["ledger_version"].tolist()
 
 
-def test_the_terminal_shows_the_main_columns(run):
-    """A line per version, without hashes and payloads; addresses are short."""
+@pytest.mark.parametrize(("width", "more"), [(80, []), (140, ["sender", "type"])])
+def test_the_terminal_shows_the_main_columns(run, monkeypatch, width, more):
+    """A line per version, without hashes and payloads; addresses are short, and no line is wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", str(width))
     lines = run("transactions", "--versions", "100:104").splitlines()
-    assert lines[0].split() == ["ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used"]
+    assert lines[0].split() == ["ledger_version", "success", "function", "gas_used", "timestamp", *more]
     assert [line.split()[0] for line in lines[1:6]] == ["100", "101", "102", "103", "104"]
-    assert max(map(len, lines)) < 140
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("frame", ["transactions", "changes", "events", "balance_changes", "failures"])
+def test_a_table_fits_in_a_terminal(run, monkeypatch, frame):
+    """The version and at least two more columns in 80 characters, whatever the rows contain."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("transactions", "--versions", "4900:4999", "--frame", frame).splitlines()
+    assert len(lines[0].split()) >= 3
+    assert max(map(len, lines)) <= 80
 
 
 def test_events_have_a_column_per_field(run, node, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
+import pytest
+
 from toolkit import embedded
 from toolkit.cli import main
 
@@ -18,3 +20,17 @@ def test_a_terminal_of_another_encoding_is_no_traceback(monkeypatch):
         code = main(["simulate", "0x1::aptos_account::transfer", "0xb0b", "1", "--sender", sender, "--node", url])
     assert code == 0
     assert b"0xababab" in raw.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_sentences_end_between_words_in_a_terminal(monkeypatch, capsys, terminal):
+    """A pipe gets each sentence as one line; a terminal gets the same words in lines that fit."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert main(["simulate", "0xcafe::registry::register", "alice", "--sender", "0xb0b"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (max(map(len, lines)) <= 60) == terminal
+    assert any(line.startswith("  ") for line in lines) == terminal
+    assert " ".join(" ".join(lines).split()).startswith(
+        "0xcafe::registry::register from 0xb0b would fail. Why: The name"
+    )

@@ -34,7 +34,7 @@ def test_words_come_first_then_the_table_in_part(schedule, ledger):
     assert (code, err) == (0, "")
     assert lines[0].startswith(f"Gas schedule from version {at - 1:,} to {at:,} on http://127.0.0.1:")
     assert lines[0].endswith(": 459 of 512 parameters changed, every one ×10.")
-    assert lines[1].split() == ["name", "kind", "before", "after", "change", "ratio"]
+    assert lines[1].split() == ["name", "before", "after", "ratio"]
     assert len(lines) == 44
     assert lines[-1] == "[40 of 459 rows]"
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit._present.text import csv_text, visible
+from toolkit._present.text import ELLIPSIS, csv_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _Entry = TypeVar("_Entry")
+_MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 
 
 class Listing(tuple[_Entry, ...]):
@@ -119,6 +120,54 @@ def text_table(
         width, left = max(map(len, column)), place < start and place not in right
         padded.append([cell.ljust(width) if left else cell.rjust(width) for cell in column])
     return [indent + "  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+
+
+def fitted_columns(
+    columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = ()
+) -> dict[int, list[str]]:
+    """Return the columns that fit in a terminal, by position, with long texts shortened.
+
+    Columns are left out from the right, those of lists and structs first. Numbers are never shortened; names lose their
+    beginning, and other texts their end.
+
+    Parameters
+    ----------
+    columns : sequence of sequence of str
+        Columns, each with its name as the first cell.
+    width : int
+        Characters of a line.
+    right : collection of int, optional
+        Positions of the columns of numbers.
+
+    Returns
+    -------
+    dict of int to list of str
+
+    Examples
+    --------
+    >>> fitted_columns([["gas", "7"], ["function", "0x1::aptos_account::transfer"]], 29, right={0})
+    {0: ['gas', '7'], 1: ['function', '…aptos_account::transfer']}
+    """
+    kept = {place: list(column) for place, column in enumerate(columns)}
+    while True:
+        widths = {place: max(map(len, column)) for place, column in kept.items()}
+        over = sum(widths.values()) + 2 * (len(widths) - 1) - width
+        least = {place: max(_MIN_TEXT, len(kept[place][0])) for place in widths if place not in right}
+        while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
+            widths[max(long, key=widths.__getitem__)] -= 1
+            over -= 1
+        if over <= 0 or len(kept) == 1:
+            return {place: [_shortened(cell, widths[place]) for cell in column] for place, column in kept.items()}
+        nested = [place for place, column in kept.items() if any(cell.startswith(("{", "[")) for cell in column)]
+        del kept[max(nested or kept)]
+
+
+def _shortened(text: str, width: int) -> str:
+    """Return a text in a number of characters: a name without its beginning, any other text without its end."""
+    if len(text) <= width:
+        return text
+    name = " " not in text and not text.startswith(("{", "["))
+    return ELLIPSIS + text[1 - width :].lstrip(":") if name else text[: width - 1] + ELLIPSIS
 
 
 def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:

@@ -81,7 +81,9 @@ class Folder:
         try:
             found = Manifest.of_text(read_file(checked_path(self.path) / NAME))
         except OSError as error:
-            raise InputError(f"{self.path} is not an archive: cannot read {NAME} ({error.strerror})") from None
+            raise InputError(
+                f"{self.path} is not an archive: cannot read {NAME} ({error.strerror}); toolkit.sync makes one"
+            ) from None
         except ValueError as error:
             raise InputError(f"{self.path / NAME} {visible(error, 600)}") from None
         if found.files != self.url:

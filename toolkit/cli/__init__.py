@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit._present.same_name import same_name_problem
@@ -51,6 +51,7 @@ _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, 
 # New objects before the garbage collector runs: what a command loads stays in use until the command ends.
 _MIN_COLLECTED = 100_000
 _PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch
+_CHOICES = {"form", "frame"}  # parameters whose values the help lists
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
@@ -66,6 +67,16 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise _InterruptedError(str(stop) or "interrupted") from stop
+
+
+class _Command(TyperCommand):
+    """A command whose help names values after their parameters, as in --sender SENDER, not after Python's types."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        for one in self.params:
+            if one.metavar is None and not getattr(one, "is_flag", False) and one.name not in _CHOICES:
+                one.metavar = max(one.opts, key=len).rpartition("-")[2].upper()
 
 
 app = typer.Typer(
@@ -85,7 +96,8 @@ def _add(group: typer.Typer, command: Callable[..., None], name: str | None = No
     about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
     lines = ["\b", "Examples:", *(f"  {line}" for line in examples.splitlines())]
     # The whole first paragraph: typer would truncate the command's summary after 45 characters.
-    group.command(name, help=about, short_help=about.partition("\n\n")[0], epilog="\n".join(lines))(command)
+    short = about.partition("\n\n")[0]
+    group.command(name, cls=_Command, help=about, short_help=short, epilog="\n".join(lines))(command)
 
 
 for _name in ("new", "plan", "schema", "run"):
@@ -238,7 +250,8 @@ def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, str]:
         return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
-        return BAD_INPUT, f"error: {error.format_message()} {_advice(error, given)}"
+        said = error.format_message().rstrip(".")
+        return BAD_INPUT, f"error: {said}. {_advice(error, given)}"
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
 

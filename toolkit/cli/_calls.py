@@ -81,7 +81,7 @@ def module(
     with console.connected(where) as reached:
         contract = reached.contract(name, ledger_version=ledger_version)
         if not as_json:
-            print(contract)
+            console.print_text(contract)
             return
         from toolkit.client._contracts import module_content
 
@@ -119,7 +119,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             contracts = [asdict(one) for one in ledger.contracts]
             console.print_json({"accounts": [asdict(one) for one in ledger.accounts], "contracts": contracts})
         else:
-            print(f"{ledger.contracts!r}\n\n{ledger.accounts!r}")
+            _print_known(ledger)
         return
     with console.connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
@@ -138,14 +138,29 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         parts = {name: None if listed is None else console.records(listed) for name, listed in frames.items()}
         console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
-    from toolkit.frames._display import show
-
     notes = {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}
     console.print_facts(facts | notes, as_json=False)
     for name, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
+            print(f"\n{name}\n{console.table(listed, rows=_MAX_LISTED, columns=columns)}")
+
+
+def _print_known(ledger: Any) -> None:
+    """Print the contracts of the embedded node, and the accounts that have a name or sent a transaction."""
+    console.print_table(
+        [(one.contract, f"{one.version:,}", one.about) for one in ledger.contracts],
+        head=("contract", "version", "about"),
+        right={1},
+    )
+    used = [one for one in ledger.accounts if one.name or one.sequence_number]
+    print()
+    console.print_table(
+        [(one.address, one.name, f"{one.octas:,}", f"{one.sequence_number:,}") for one in used],
+        head=("address", "name", "octas", "sequence number"),
+        right={2, 3},
+    )
+    print(f"and {plural(len(ledger.accounts) - len(used), 'account')} that never sent a transaction (--json lists all)")
 
 
 _MAX_LISTED = 200  # rows, some screens; --out writes all
@@ -175,8 +190,9 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit view 0xcafe::registry::record_of alice
-    ledger-toolkit view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000
-    ledger-toolkit view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet
+    ledger-toolkit view 0x1::coin::supply -t 0x1::aptos_coin::AptosCoin
+    ledger-toolkit view 0xcafe::registry::size --ledger-version 1000
+    ledger-toolkit view 0xcafe::registry::size --versions 0:-1/50 --out size.csv
     """
     from toolkit.wire import ViewFunction
 
@@ -195,7 +211,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
-    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -218,7 +234,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
     Examples
     --------
-    ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
+    ledger-toolkit table-item HANDLE alice --owner 0xcafe
     """
     if owner is None and (key_type is None or value_type is None):
         wanted = "--key-type and --value-type, or --owner, the account whose resource contains the table"
@@ -235,7 +251,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
         at: Any = ledger_version if versions is None else versions
         frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
-    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
@@ -257,8 +273,8 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
     Examples
     --------
-    ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
-    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
+    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b
+    ledger-toolkit simulate 0xfa17::vault::deposit 500 --sender 0xa11ce --json
     """
     if frame is not None and out is None:
         raise InputError("--frame requires --out: it selects the rows that --out writes")
@@ -273,7 +289,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
         if out is not None:
             console.write_frame(_rows(result, rows), out)
         if not as_json:
-            print(result.explain())
+            console.print_text(result.explain())
             if out is not None:
                 print(f"{plural(len(_rows(result, rows)), 'row')} of {rows}: {out}")
             return
@@ -305,7 +321,7 @@ def replay(
 
             write_replay(found, out)
         if not as_json:
-            print(found.explain())
+            console.print_text(found.explain())
             if out is not None:
                 print(f"page: {out}")
             return
@@ -335,10 +351,14 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
 
 
 # Columns to print; files and JSON include all columns.
+# Columns to print, the most important first: a narrow terminal leaves out the last.
+_BALANCES = ("ledger_version", "owner", "asset", "change", "balance_after", "fee_octas", "ledger_timestamp")
 _SHOWN = {
-    "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
-    "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
-    "events": ("ledger_version", "event_index", "type", "account_address", "data"),
+    "transactions": ("ledger_version", "error_code", "success", "function", "gas_used", "timestamp", "sender", "type"),
+    "changes": ("ledger_version", "type", "address", "resource_type", "handle", "module"),
+    "events": ("ledger_version", "type", "data"),
+    "balance_changes": _BALANCES,
+    "failures": ("function", "abort_name", "count", "calls", "abort_reason"),
 }
 
 
@@ -359,16 +379,16 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit transactions --versions -100:
-    ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
-    ledger-toolkit transactions --versions 0:-1 --address 0xcafe::registry --frame failures
+    ledger-toolkit transactions --versions 0:-1 --frame changes --out rows.csv
+    ledger-toolkit transactions --address 0xcafe::registry --frame failures
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
         rows = _named(_rows(found, frame), address)  # balance changes read state
-    columns, read = _SHOWN.get(frame), found.transactions["ledger_version"]
-    console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",), versions=read)
+    read = found.transactions["ledger_version"]
+    console.print_rows(rows, out, as_json=as_json, columns=_SHOWN[frame], versions=read)
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
@@ -383,19 +403,19 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     """Read the events of one type, with a typed column per field.
 
     A version that cannot be read becomes a row with an error_code, and the exit code is 0. The terminal output omits
-    the hash and guid; --out and --json include them.
+    the index, hash and guid; --out and --json include them.
 
     Examples
     --------
     ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
-    ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
+    ledger-toolkit events 0xcafe::registry::Released --versions 0:-1 --out r.csv
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_events, plan_versions
 
         plan, _ = plan_versions(reached, versions, state=False)
         found = fetch_events(reached, event_type, plan.versions, progress=not quiet)
-    hidden = ("hash", "account_address", "creation_number", "sequence_number")
+    hidden = ("event_index", "hash", "account_address", "creation_number", "sequence_number")
     console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden, versions=plan.versions)
 
 
@@ -417,14 +437,14 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit resources 0x1 0x1::chain_id::ChainId
-    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
+    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/50
     """
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
         found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
     read = found["ledger_version"]
-    console.print_rows(found, out, as_json=as_json, hidden=("address", "head_version"), versions=read)
+    console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(times=times)), versions=read)
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
@@ -453,7 +473,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
 
         frame = frame[frame["owner"].isin([address(one) for one in owner])].reset_index(drop=True)
     read = found.transactions["ledger_version"]
-    console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread, versions=read)
+    console.print_rows(frame, out, as_json=as_json, columns=_BALANCES, unread=unread, versions=read)
+
+
+def _hidden(*, times: bool) -> tuple[str, ...]:
+    """Return the columns of reads that are not printed: the head is the same for all, and only its time is known."""
+    return ("head_version", "status") if times else ("head_version", "status", "ledger_timestamp")
 
 
 def _rows(found: Any, rows: Rows) -> Any:
@@ -495,7 +520,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit sync embedded --out archive
-    ledger-toolkit sync mainnet --out archive --versions -100000: --event fees=0x1::transaction_fee::FeeStatement
+    ledger-toolkit sync mainnet --out archive --versions -100000: --table events
     """
     from toolkit.archive._sync import sync as store
 
@@ -523,8 +548,8 @@ def sql(
 
     Examples
     --------
-    ledger-toolkit sql archive "select function, avg(gas_used) from transactions group by 1"
-    ledger-toolkit sql archive "from events where type like '0x1::coin::%'" --out coins.parquet
+    ledger-toolkit sql archive "select avg(gas_used) from transactions"
+    ledger-toolkit sql archive "from events limit 1000" --out events.parquet
     """
     from toolkit.archive._archive import Archive
 

@@ -40,12 +40,12 @@ JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to w
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[
-        str,
-        Argument(help="Folder of a run, or DIR@VERSION; with --code or --schedule, a node, a study file or a run."),
+        str, Argument(help="Folder of a run, or DIR@VERSION; with --code or --schedule, a node, a study file or a run.")
     ],
     after: Annotated[str | None, Argument(help="Folder of a run, or DIR@VERSION.")] = None,
     fail_over: Annotated[
-        console.Texts, Option(help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.")
+        console.Texts,
+        Option(metavar="LIMIT", help="Maximum increase per call: 2%, or 50 (gas units); may be repeated."),
     ] = None,
     study: Annotated[
         Path | None, Option(help="Study with thresholds and waivers; by default, the second run's.")
@@ -85,8 +85,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit compare runs/before runs/after --fail-over 2%
-    ledger-toolkit compare runs/before runs/after --fail-over 2% --out verdict.html
-    ledger-toolkit compare mainnet --code build/OrderBook --function 0xb00c::order_book::place --fail-over 2%
+    ledger-toolkit compare runs/before runs/after --out verdict.html
+    ledger-toolkit compare study.toml --code build/OrderBook --fail-over 2%
     """
     from toolkit.gas._forecast import read_schedule
     from toolkit.gas._gate import rules_of
@@ -106,20 +106,16 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
 
         prices = read_schedule(schedule, _no_version) if schedule else None
         comparison = compare_under(
-            before,
-            code=code,
-            gas_schedule=prices,
-            functions=function,
-            last=last,
-            versions=versions,
-            progress=not quiet,
+            before, code=code, gas_schedule=prices, functions=function, last=last, versions=versions, progress=not quiet
         )
         # Without limits, too: a transaction that succeeded and fails under the change is a regression.
         gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
         table = comparison.transactions
     else:
         if after is None:
-            raise InputError("compare requires two runs, or --code or --schedule")
+            raise InputError(
+                "compare requires two runs, or a run at two versions (RUN@1000 RUN@2000), or --code or --schedule"
+            )
         from toolkit.gas import _compare as comparisons
 
         pair: Any = source.split(",") if source and "," in source else source
@@ -135,7 +131,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
     lines = {("", label): number for label, number in of_labels.items()}
     if out is None:
-        print(_written(form, comparison, gate, study, lines), end="")
+        _print_written(_written(form, comparison, gate, study, lines), form)
     else:
         if rows:
             console.write_frame(table, out)
@@ -164,6 +160,14 @@ def _written(
     if form is Format.GITHUB:
         return comparison_annotations(comparison, gate, file=None if file is None else str(file), lines=lines)
     return COMPARISON_FORMATS[form](comparison, gate)
+
+
+def _print_written(text: str, form: Format) -> None:
+    """Print a comparison. Only text is adapted to the terminal."""
+    if form is Format.TEXT:
+        console.print_text(text.removesuffix("\n"))
+    else:
+        print(text, end="")
 
 
 def _end(
@@ -237,7 +241,7 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if is_run else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
-    print(_written(form, comparison, gate, out, before.places), end="")
+    _print_written(_written(form, comparison, gate, out, before.places), form)
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
@@ -286,7 +290,7 @@ def schedule(
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
         factors: Any = [None if row["ratio"] is None else times(row["ratio"]) for row in plain_rows(frame, ["ratio"])]
-        console.print_frame(frame.assign(ratio=factors), as_json=False)
+        console.print_frame(frame.assign(ratio=factors)[["name", "before", "after", "ratio"]], as_json=False)
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters

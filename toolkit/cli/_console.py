@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from typer import Argument, CallbackParam, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
-from toolkit._present.tables import csv_table, json_rows, json_value, text_table
+from toolkit._present.tables import csv_table, fitted_columns, json_rows, json_value, text_table
 from toolkit._present.text import plural
 from toolkit.errors import InputError
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node
+    from toolkit.frames._display import ShownFrame
     from toolkit.gas._study import Study
 
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
@@ -64,6 +68,7 @@ def _with_known_ending(place: Path | None) -> Path | None:
 OutOption = Annotated[
     Path | None,
     Option(
+        metavar="FILE",
         help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx. Missing folders are created.",
         callback=_with_known_ending,
     ),
@@ -121,7 +126,18 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in facts.items():
         plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
         rows.append((name, _LEADING_ZEROS.sub("0x", cell(name, ", ".join(value) if plain else value, 2_000))))
-    print(*text_table(rows), sep="\n")
+    print_text("\n".join(text_table(rows)))
+
+
+def print_text(text: object) -> None:
+    """Print sentences. In a terminal, their lines end between words; a pipe or a file gets each line whole."""
+    if sys.stdout is None or not sys.stdout.isatty():  # None: the stream was closed
+        print(text)
+        return
+    width = get_terminal_size().columns
+    for line in str(text).splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        print(fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
@@ -142,9 +158,21 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
     if as_json:
         print_json({"rows": records(frame)})
         return
-    from toolkit.frames._display import show
+    print(table(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
 
-    print(show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
+
+def print_table(rows: Sequence[Sequence[str]], *, head: Sequence[str], right: Collection[int]) -> None:
+    """Print rows of text as a table that fits in the terminal."""
+    kept = fitted_columns([*zip(head, *rows, strict=True)], get_terminal_size().columns, right=right)
+    names, *lines = zip(*kept.values(), strict=True)
+    print(*text_table(lines, head=names, right={n for n, place in enumerate(kept) if place in right}), sep="\n")
+
+
+def table(frame: pd.DataFrame, *, rows: int, columns: Sequence[str] | None = None) -> ShownFrame:
+    """Return a frame as a table that fits in the terminal."""
+    from toolkit.frames._display import fitted, show
+
+    return fitted(show(frame, rows=rows, columns=columns), get_terminal_size().columns)
 
 
 def print_rows(
@@ -165,7 +193,8 @@ def print_rows(
     out : Path or None
     as_json : bool
     columns, hidden : sequence of str, optional
-        Columns to print, by default all, and columns to omit. Empty columns are not printed.
+        Columns to print, by default all, and columns to omit. Empty columns are not printed, and neither are the last
+        ones if the terminal is too narrow.
     unread : int, optional
         Number of versions that could not be read, if the frame has no rows for them.
     versions : iterable of int, optional
@@ -176,7 +205,8 @@ def print_rows(
         names = [name for name in columns or frame.columns if name not in hidden]
         print_frame(frame if as_json else frame[names], as_json=as_json)
         if not as_json:
-            rest = "--out writes all rows and columns." if len(frame) > _MAX_ROWS else ""
+            part = len(frame) > _MAX_ROWS or (columns is not None and len(names) < frame.shape[1])
+            rest = "--out writes all rows and columns." if part else ""
             print(*filter(None, (read, rest)), sep="\n", end="\n" if read or rest else "")
         return
     write_frame(frame, out)
@@ -209,7 +239,7 @@ def print_found(
         rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({**facts, **rows})
     elif lines:
-        print(*lines, sep="\n")
+        print_text("\n".join(lines))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

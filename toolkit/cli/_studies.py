@@ -44,7 +44,7 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    print(*_found_lines(run), f"Report: {written}", sep="\n")
+    console.print_text("\n".join([*_found_lines(run), f"Report: {written}"]))
 
 
 def node(
@@ -150,11 +150,11 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         console.print_json({**facts, **extra})
         return
     for line in [said, *lines] if said else lines:
-        print(visible(line, 400))
+        console.print_text(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
     for note in run.notes:
-        print(f"note: {visible(note, 400)}")
+        console.print_text(f"note: {visible(note, 400)}")
     print(_counts_text(run))
 
 
@@ -174,14 +174,15 @@ def _counts_text(run: Run) -> str:
 
 
 def study_new(
-    file: Annotated[Path, Argument(help="File to write, such as study.toml; it must not exist yet.")],
+    file: Annotated[Path, Argument(help="File to write; it must not exist yet.")] = Path("study.toml"),
     as_json: console.JsonOption = False,
 ) -> None:
     """Write a commented study file to start from. It runs unchanged on the embedded node.
 
     Examples
     --------
-    ledger-toolkit study new study.toml
+    ledger-toolkit study new
+    ledger-toolkit study new vault.toml
     """
     from toolkit.gas._study_file import write_starter
 
@@ -211,7 +212,7 @@ def study_plan(
     elif as_json:
         console.print_json(plan.document())
     else:
-        print(plan, f"Next: ledger-toolkit study run {quote(study)}", sep="\n")
+        console.print_text(f"{plan}\nNext: ledger-toolkit study run {quote(study)}")
 
 
 def study_schema(

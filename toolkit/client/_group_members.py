@@ -1,7 +1,7 @@
 """Resources that end in a resource group.
 
-A change of a group lists the members that remain, and a deleted group is a single change. The members that end are
-those that existed before and are not listed any more.
+A change of a group lists the members that remain, and a deleted group is a single change. The members that existed
+before but are missing from the list have ended.
 """
 
 from __future__ import annotations

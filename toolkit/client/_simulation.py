@@ -178,7 +178,7 @@ class Simulation(TransactionData):
 
     def _batch(self) -> Batch:
         if not isinstance(self.request.payload, Batch):
-            raise errors.InputError(f"the payload is {payload_name(self.request.payload)}, not a batch")
+            raise errors.InputError("the payload is not a batch; only the calls of a toolkit.Batch have gas by call")
         return self.request.payload
 
     def _failed_call(self) -> int | None:

@@ -218,7 +218,7 @@ class ResolvedPlan:
 
 
 def _no_times(_: Sequence[datetime]) -> NoReturn:
-    raise InputError("a plan by date needs block times, which are not available here; use versions")
+    raise InputError("a plan by date requires a node, which knows the times of blocks; write ledger versions instead")
 
 
 def resolve_versions(

@@ -1049,7 +1049,7 @@ class Ledger:
         """
         if isinstance(call, ViewFunction):
             if sender is not None:
-                raise InputError(f"{call.function} is a view function, which has no sender")
+                raise InputError(f"{call.function} is a view function, which has no sender: leave out sender=")
             return self._view_profile(call, self._readable(version))
         if version is not None:
             raise InputError("version applies to view functions only: transactions are profiled at the head")

@@ -101,7 +101,7 @@ class ReplayFolder:
                 raise StudyError(f"{self.path} has other files and no {_ABOUT}; choose another folder") from None
             return None
         except NotADirectoryError:
-            raise StudyError(f"{self.path} is not a folder") from None
+            raise StudyError(f"{self.path} is a file; choose another folder") from None
         except (msgspec.DecodeError, OSError) as error:
             raise StudyError(f"{place} is damaged ({visible(error, 200)}); choose another folder") from None
 
@@ -121,7 +121,7 @@ class ReplayFolder:
         except FileExistsError:
             raise StudyError(f"{self.path} is not a folder") from None
         except OSError as error:
-            raise RunStopped(f"{self.path} cannot be written: {error.strerror}") from None
+            raise RunStopped(f"{self.path} cannot be written: {error.strerror}; choose another folder") from None
         with locked(self.path, "replay"):
             found = self.plan()
             if found is None:

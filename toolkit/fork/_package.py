@@ -59,7 +59,7 @@ class Package:
         Raises
         ------
         InputError
-            If there is no module, or the modules are of several accounts.
+            If the package has no modules, or its modules belong to several accounts.
         """
         if isinstance(package, bytes | bytearray):
             codes = [bytes(package)]

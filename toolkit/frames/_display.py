@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from html import escape
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.tables import cell_text, html_table, json_value, text_table
+from toolkit._present.tables import cell_text, fitted_columns, html_table, json_value, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
 from toolkit.errors import InputError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
 _MAX_CELL = 200
+_MAX_NAMED = 5  # columns that a terminal is too narrow for
 # Columns whose numbers do not count anything, written without separators as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce"})
 _FIRST = (
@@ -147,6 +149,22 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         note=shown + left_out,
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
+    )
+
+
+def fitted(shown: ShownFrame, width: int) -> ShownFrame:
+    """Return the part of a table that fits in a terminal, and name the columns that do not."""
+    columns = list(zip(shown.columns, *shown.rows, strict=True))
+    kept = fitted_columns(columns, width, right=shown.numbers)
+    rest = [name for place, name in enumerate(shown.columns) if place not in kept]
+    more = f" and {len(rest) - _MAX_NAMED} more" if len(rest) > _MAX_NAMED else ""
+    note = f"{shown.note}; not shown: {', '.join(rest[:_MAX_NAMED])}{more}" if rest else shown.note
+    return ShownFrame(
+        columns=tuple(shown.columns[place] for place in kept),
+        rows=tuple(zip(*(cells[1:] for cells in kept.values()), strict=True)),
+        note=fill(note, width - 2),
+        numbers=frozenset(n for n, place in enumerate(kept) if place in shown.numbers),
+        facts=tuple(shown.facts[place] for place in kept),
     )
 
 

@@ -217,7 +217,9 @@ def _opened(source: Any, stack: ExitStack) -> tuple[Node, Study | None]:
     if not isinstance(study, Study):
         return checked_node(source), None
     if len(study.nodes) != 1:
-        raise InputError("transactions are replayed on one node; the study has several")
+        raise InputError(
+            f"transactions are replayed on one node, but the study has {len(study.nodes)}; name one in `nodes`"
+        )
     return study.connect(stack)[0], study
 
 

@@ -444,7 +444,7 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
 
 
 def _usage_text(change: StepChange, name: Renderer) -> str:
-    """Describe an option that was added or removed, which is no change of what others pay."""
+    """Describe an option that was added or removed. It does not change what others pay."""
     share = "" if change.share is None else f"{percent(100 * change.share, '.0f')} of the transactions, "
     gas = plural(change.gas_before or change.gas_after or 0, "gas unit")
     doubt = f"; uncertain, because {' and '.join(map(name, change.uncertain))}" if change.uncertain else ""

@@ -28,6 +28,11 @@ from toolkit.gas._rules import Threshold, Waiver, read_waivers
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)
 
+# How to get a file that is missing.
+_MISSING = {
+    "study": "`ledger-toolkit study new {path}` writes one; `demo` is a study in the package",
+    "snapshot": "`ledger-toolkit snapshot STUDY --out {path}` writes one",
+}
 # The file may be someone else's; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
 # Longer lines are not read as labels: a label has at most a few hundred characters.
@@ -324,8 +329,9 @@ def text_of(source: str | Path, what: str) -> str:
     try:
         content = read_text_file(path, limit=_MAX_BYTES + 1)
     except OSError as error:
-        more = f", or the name of a study in the package: {', '.join(SHIPPED)}" if what == "study" else ""
-        raise StudyError(f"{what} {path}: {error.strerror}; expected a TOML file{more}") from None
+        missing = _MISSING.get(what) if isinstance(error, FileNotFoundError) else None
+        advice = (missing or "expected a TOML file").format(path=path)
+        raise StudyError(f"{what} {path}: {error.strerror}; {advice}") from None
     if len(content) > _MAX_BYTES:
         raise StudyError(f"{what} {path}: the file is larger than {_MAX_BYTES:,} bytes")
     try:

@@ -4,8 +4,8 @@ A composed script is laid out as by the published composer: the signers and the 
 has a local, and nothing is generic. What that composer refuses, from the number of arguments to references in use, is
 refused here, with the call and the argument.
 
-The check follows types, locals and references in one pass, since there are no branches. A node makes a pass for each;
-of several errors, the one of its earliest pass counts. A reference is a number. `borrows` has the references that were
+A script without branches needs one pass to check types, locals and references. A node makes one pass for each of the
+three, and reports the error of the earliest pass. A reference is a number. `borrows` has the references that were
 made from each reference or local and are still in use.
 """
 

@@ -370,7 +370,7 @@ def events_page(simulation: Simulation, known: Known) -> Html:
 
 
 def _sections(made: Sequence[tuple[Mark | None, str, str]]) -> str:
-    """Return sections with a mark, a heading and a body, of which the first are open."""
+    """Return sections, each with a marker, a heading and a body. The first ones are open."""
     shown = ""
     for place, (mark, head, body) in enumerate(made):
         kind = f' data-kind="{mark.value}"' if mark else ""

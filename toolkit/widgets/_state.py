@@ -284,7 +284,7 @@ class FormState:
 
     @property
     def code_note(self) -> str:
-        """Why there is no code of the entries; empty if there is."""
+        """Why the entries cannot be written as code; empty if they can."""
         if self.findings.good and not self.looked:
             return ""
         filled = self.request is not None and (self.findings.errors or self.looked)

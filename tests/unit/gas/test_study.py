@@ -251,7 +251,7 @@ class TestOtherMistakes:
 
     def test_a_missing_file_names_those_that_ship(self, tmp_path):
         """The refusal says what could be loaded instead."""
-        with pytest.raises(StudyError, match=r"No such file.*a study in the package: demo"):
+        with pytest.raises(StudyError, match=r"No such file.*study new .*`demo` is a study in the package"):
             Study.load(tmp_path / "none.toml")
 
     def test_a_folder_is_no_study(self, tmp_path):

@@ -82,7 +82,7 @@ class SeriesStep(levels.Difference):
 
     @property
     def sure(self) -> bool:
-        """Whether there is no reason for doubt."""
+        """Whether nothing casts doubt on it."""
         return not self.doubts
 
 

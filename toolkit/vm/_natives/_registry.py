@@ -31,7 +31,7 @@ class Dispatch(NamedTuple):
 
 
 def may_stand_for(framework: FunctionDefinition, user: FunctionDefinition) -> bool:
-    """Return whether a function may be called in the place of a native that dispatches."""
+    """Return whether a function may be called instead of a native that dispatches."""
     return (
         user.type_parameters == framework.type_parameters
         and user.results == framework.results
