@@ -229,7 +229,7 @@ def waiver_text(one: Finding, name: Renderer) -> str:
 
 
 def cost_texts(one: Finding) -> tuple[str, str, str]:
-    """Return what a call costs before and after, and the bounds of its rise; empty if they are not known."""
+    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known."""
     if one.fee_before is not None or one.fee_after is not None:
         sides = [
             counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
@@ -238,7 +238,7 @@ def cost_texts(one: Finding) -> tuple[str, str, str]:
     if one.gas_before is None and one.gas_after is None:
         return "", "", ""
     sides = [plural(gas, "gas unit") if gas is not None else "unknown" for gas in (one.gas_before, one.gas_after)]
-    return sides[0], sides[1], ""
+    return sides[0], sides[1], relative_change(one.gas_before, one.gas_after)
 
 
 def bounds_text(low: float | None, high: float | None) -> str:
