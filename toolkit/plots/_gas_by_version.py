@@ -248,15 +248,18 @@ def _draw_readings(
             names.append((line, _name(series)))
     several = len({label for label, _ in levelled | taken}) > 1
     few = len(names) + len(lines) <= style.MAX_NAMED
+    # With many lines, a call is named once: at its most frequent stratum of those that reach the end.
+    first, last = _span(found)
+    lasting = sorted(lines, key=lambda level: level.versions[-1] < last - 0.1 * (last - first))
+    at_end = {(level.series.label, level.series.node): level for level in reversed(lasting)}
     for level in lines:
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
-        name, key = _level_name(level, named=several), (level.series.label, level.series.node)
+        name = _level_name(level, named=several)
         style.tip_segments(ax, level.versions, level.gas, name.replace("\n", " "))
         if few or not several:
             names.append((line, name))
-        elif key not in taken:  # the most frequent stratum; the others have the same colour
+        elif level is at_end[level.series.label, level.series.node]:
             names.append((line, _name(level.series)))
-            taken.add(key)
     for line, name in names:
         line.set_label(style.legend_label(name))
     return names

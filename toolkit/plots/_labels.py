@@ -136,9 +136,9 @@ def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
 
 
 def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
-    """Label lines with numbers to the right of the axes, in two or three columns, so that many fit."""
+    """Label lines with numbers to the right of the axes, in up to three columns, so that many fit."""
     numbers = [str(n) for n in range(1, len(lines) + 1)]
-    _label_ends(ax, lines, numbers, offset=4, columns=2 if len(lines) <= MAX_NAMED else 3)
+    _label_ends(ax, lines, numbers, offset=4, columns=1 if len(lines) < 4 else 2 if len(lines) <= MAX_NAMED else 3)  # noqa: PLR2004
 
 
 def _label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, columns: int) -> None:
@@ -261,13 +261,14 @@ def legend_below(
     beside = CHARACTER * ticks * longest_name(ax)
     left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
     alone = is_alone(ax)
-    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
+    upright = 2 * label if ax.get_ylabel() else 0.0
+    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside - upright + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
     tries = [(count, *how) for count in counts for how in ((1, 0.3, False), (0.8, 0.45, False), (0.8, 0.45, True))]
-    for count, scale, share, cut in tries:
-        size = usual * scale
+    for count, smaller, share, cut in tries:
+        size = usual * smaller
         columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
         limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
         shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]

@@ -378,12 +378,17 @@ def name_rows(
     """
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
-    size = size_of("ytick.label") * (1 if each >= MIN_ROW_WITH_FULL_TEXT else 0.75)
+    share = 0.95 if inside else 0.75 if wide else NARROW_NAMES
+    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
+    lines = [name.replace("\n", split).split("\n") for name in names]
+    longest = max((len(line) for name in lines for line in name), default=0)
+    full = size_of("ytick.label")
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and (wide or longest <= name_limit(room(ax), share, full))
+    size = full if fits else 0.75 * full
+    limit = name_limit(room(ax), share, size)
     ax.tick_params(axis="y", length=0, labelsize=size)
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    limit = name_limit(room(ax), 0.95 if inside else 0.75 if wide else NARROW_NAMES, size)
-    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
-    names = ["\n".join(shortened(line, limit) for line in name.replace("\n", split).split("\n")) for name in names]
+    names = ["\n".join(shortened(line, limit) for line in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
