@@ -245,11 +245,12 @@ def bounds_text(low: float | None, high: float | None) -> str:
     """Return the bounds of a rise in percent, or the lower one alone; empty if they are not known."""
     if low is None or not math.isfinite(low):
         return ""
+    factor = low >= 100  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
+    ends = [times(1 + end / 100) if factor else percent(end, "+,.1f") for end in (low, high or low)]
     if high is None or high > _MAX_RISE:
-        return f"at least {percent(low, '+,.1f')}"
-    if low >= 100:  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
-        return " to ".join(dict.fromkeys(times(1 + end / 100) for end in (low, high)))
-    ends = [percent(end, "+,.1f") for end in (low, high)]
+        return f"at least {ends[0]}"
+    if factor:
+        return " to ".join(dict.fromkeys(ends))
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
 

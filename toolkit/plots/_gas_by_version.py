@@ -38,7 +38,8 @@ MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the las
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
-MAX_LINE = 32  # characters of a line of a stratum's name beside the axes
+MAX_SHARE_AFTER = 0.25  # of the width, between the last transaction of a stratum and its name at the edge
+MAX_LINE = 30  # characters of a line of a stratum's name beside the axes
 MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
 MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -84,7 +85,7 @@ def gas_by_version(
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
         a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only the
-        most frequent stratum of each call is named, by its call.
+        most frequent stratum of each call is named, by its call. Lines that end long before the others have no name.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
@@ -247,19 +248,18 @@ def _draw_readings(
             taken.add(key)
             names.append((line, _name(series)))
     several = len({label for label, _ in levelled | taken}) > 1
-    few = len(names) + len(lines) <= style.MAX_NAMED
-    # With many lines, a call is named once: at its most frequent stratum of those that reach the end.
     first, last = _span(found)
-    lasting = sorted(lines, key=lambda level: level.versions[-1] < last - 0.1 * (last - first))
-    at_end = {(level.series.label, level.series.node): level for level in reversed(lasting)}
-    for level in lines:
+    latest = last - MAX_SHARE_AFTER * (last - first)
+    named = [place for place, level in enumerate(lines) if level.versions[-1] >= latest]
+    once = several and len(names) + len(named) > style.MAX_NAMED
+    if once:  # each call, at its most frequent stratum
+        named = [*{(lines[place].series.label, lines[place].series.node): place for place in reversed(named)}.values()]
+    for place, level in enumerate(lines):
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         name = _level_name(level, named=several)
         style.tip_segments(ax, level.versions, level.gas, name.replace("\n", " "))
-        if few or not several:
-            names.append((line, name))
-        elif level is at_end[level.series.label, level.series.node]:
-            names.append((line, _name(level.series)))
+        if place in named:
+            names.append((line, _name(level.series) if once else name))
     for line, name in names:
         line.set_label(style.legend_label(name))
     return names
@@ -468,11 +468,9 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the stratum, with the name of its call if several calls are drawn."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 30 if named else 60)
-    if not named and kind:
-        return "\n".join(wrap(kind, MAX_LINE))
-    name = _name(line.series)
-    return f"{name}, {kind}" if kind else name
+    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 60)
+    name = _name(line.series) if named or not kind else ""
+    return "\n".join(wrap(", ".join(filter(None, [name, kind])), MAX_LINE))
 
 
 def _name(series: CallSeries) -> str:

@@ -14,7 +14,6 @@ from matplotlib.transforms import ScaledTranslation
 from toolkit._present.text import ELLIPSIS, visible
 from toolkit.plots._style import (
     CHARACTER,
-    MAX_NAMED,
     as_text,
     figure_of,
     is_alone,
@@ -132,19 +131,20 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
     """Label lines to the right of the axes, each at its last point, with a short line in its colour."""
-    _label_ends(ax, [line for line, _ in lines], [name for _, name in lines], offset=24, columns=1)
+    arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    _label_ends(ax, [line for line, _ in lines], [name for _, name in lines], offset=24, arrowprops=arrow)
 
 
 def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
     """Label lines with numbers to the right of the axes, in up to three columns, so that many fit."""
     numbers = [str(n) for n in range(1, len(lines) + 1)]
-    _label_ends(ax, lines, numbers, offset=4, columns=1 if len(lines) < 4 else 2 if len(lines) <= MAX_NAMED else 3)  # noqa: PLR2004
+    _label_ends(ax, lines, numbers, offset=4, columns=min(1 + len(lines) // 4, 3))
 
 
-def _label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, columns: int) -> None:
-    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-    if columns == 1:
-        outside["arrowprops"] = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+def _label_ends(
+    ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, columns: int = 1, **look: Any
+) -> None:
+    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False} | look
     last = [_last(line) for line in lines]
     texts = [write(ax, name, (1, y), gid="end-label", **outside) for name, y in zip(labels, last, strict=True)]
     step = 1.6 * float(texts[0].get_fontsize())

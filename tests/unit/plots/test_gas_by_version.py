@@ -19,7 +19,7 @@ from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
-from toolkit.plots._gas_by_version import LEVEL_COLUMNS, _joined, _level_name
+from toolkit.plots._gas_by_version import LEVEL_COLUMNS, MAX_LINE, _joined, _level_name
 from toolkit.plots._style import GREY, inline_svg
 
 if TYPE_CHECKING:
@@ -476,8 +476,9 @@ def test_the_ends_of_a_timeline_are_known_times() -> None:
 
 
 def test_the_kind_of_transactions_of_a_single_call_is_not_cut() -> None:
-    """A level is named by its whole kind if the title names the call; beside other calls it is shortened."""
+    """A level is named by its whole kind, on lines of moderate length; beside other calls also by its call."""
     kind = "failing, abort code 0x80001 (already exists), no new slots"
     level = SimpleNamespace(stratum=kind, series=SimpleNamespace(name="register", node=""))
     assert _level_name(level, named=False).split() == kind.split()
-    assert len(_level_name(level, named=True)) < len(f"register, {kind}")
+    assert _level_name(level, named=True).split() == f"register, {kind}".split()
+    assert max(map(len, _level_name(level, named=True).splitlines())) <= MAX_LINE
