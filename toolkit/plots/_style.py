@@ -484,8 +484,8 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     if log:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
-        across = 72 * (0.6 * room(ax) if side == "x" else 0.9 * row_space(ax))
-        fine = 3 * np.log10(high / least) * 40 < across  # a tick label is 40 points wide
+        across, each = (0.6 * room(ax), 40) if side == "x" else (0.9 * row_space(ax), 24)
+        fine = 3 * np.log10(high / least) * each < 72 * across  # the space of a tick label, in points
         decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
         axis.set_minor_locator(NullLocator())

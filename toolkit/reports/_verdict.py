@@ -68,7 +68,7 @@ def _lead(gate: Gate) -> str:
     by = f" ({' to '.join(dict.fromkeys(rises))})" if all(rises) and rises else ""
     counts = {f"regressed{by}": gate.regressions, "could not be judged": gate.not_judged, "waived": gate.waived}
     told = ", ".join(f"{len(calls):,} {what}" for what, calls in counts.items() if calls)
-    return f"{plural(len(gate.findings), 'call')}: {told or 'none regressed'}."
+    return f"{plural(len(gate.findings), 'call')}: {told or ('none regressed' if gate.judged else 'nothing to judge')}."
 
 
 def verdict_content(gate: Gate | None) -> dict[str, Any]:
