@@ -84,7 +84,7 @@ def gas_change(
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
     known = known.assign(_name=[_row_name(row, placed=placed) for row in plain_rows(known)])
-    most = style.row_limit(ax, figsize, MAX_ROWS, known["_name"])
+    most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
     rows = style.largest(known, np.abs(np.log(after / before)), most)
     if title is None:
         all_drawn = len(rows) == len(known)

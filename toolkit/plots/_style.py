@@ -280,7 +280,9 @@ def drawing(
             _, ax = plt.subplots(figsize=figsize or (7.0, height), layout="constrained")
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
-        ax.set_title(title, wrap=True, **({} if room(ax) >= MIN_WIDE else {"size": "medium"}))
+        heading = ax.set_title(title, wrap=True)
+        if room(ax) < MIN_WIDE:
+            heading.set_fontsize("medium")
         ax.set_xlabel(xlabel)
         if across is not None:
             # Some styles have grid lines as bright as text, which would cross out the words in a figure.

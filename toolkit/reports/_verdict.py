@@ -63,9 +63,10 @@ def _cards(calls: Sequence[Finding]) -> list[list[Finding]]:
 
 def _lead(gate: Gate) -> str:
     """Return how many calls regressed, and by how much, or could not be judged."""
-    rose = sorted((one for one in gate.regressions if one.limit is not None), key=_rise)
-    rises = [relative_change(*(cost and round(cost) for cost in _costs(one))) for one in (*rose[:1], *rose[-1:])]
-    by = f" ({' to '.join(dict.fromkeys(rises))})" if all(rises) and rises else ""
+    rose = sorted((one for one in gate.regressions if one.limit is not None and math.isfinite(_rise(one))), key=_rise)
+    ends = [_costs(one) for one in (*rose[:1], *rose[-1:])]
+    rises = [relative_change(round(before or 0), round(after or 0)) for before, after in ends]
+    by = f" ({' to '.join(dict.fromkeys(rises))})" if rises else ""
     counts = {f"regressed{by}": gate.regressions, "could not be judged": gate.not_judged, "waived": gate.waived}
     told = ", ".join(f"{len(calls):,} {what}" for what, calls in counts.items() if calls)
     return f"{plural(len(gate.findings), 'call')}: {told or ('none regressed' if gate.judged else 'nothing to judge')}."
