@@ -1,4 +1,4 @@
-"""Steps, failures and gas of a run are the same numbers in the frame, the terminal, the report and the figures."""
+"""Steps, failures and gas of a run are the same numbers in the frame, terminal, report, form and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from markupsafe import Markup
 import toolkit
 from toolkit import reports
 from toolkit.cli import _studies as studies
+from toolkit.embedded import Ledger
 from toolkit.gas._study_file import write_starter
+from toolkit.widgets._gas_explorer import _outcome
 
 RUN = Path(__file__).resolve().parents[2] / "data" / "samples" / "demo"
 
@@ -23,13 +25,16 @@ def demo():
     return toolkit.Run.open(RUN)
 
 
-@pytest.fixture(scope="module", params=["demo", "starter"])
+@pytest.fixture(scope="module", params=["demo", "another history", "starter"])
 def run(request, tmp_path_factory):
-    """The demo study, or the study that `ledger-toolkit study new` writes, which has other sources and a plan."""
+    """The demo study, also of another history, or the starter study, which has other sources and a plan."""
     if request.param == "demo":
         return request.getfixturevalue("demo")
-    folder = tmp_path_factory.mktemp("starter")
-    study = toolkit.Study.load(write_starter(folder / "study.toml"))
+    folder = tmp_path_factory.mktemp("run")
+    if request.param == "starter":
+        study = toolkit.Study.load(write_starter(folder / "study.toml"))
+    else:
+        study = toolkit.Study.load("demo", node=Ledger.with_history(seed=11, versions=1_500))
     return study.run(out=folder / "run", progress=False)
 
 
@@ -63,6 +68,7 @@ def test_steps_are_the_rows_of_the_frame(run, page, capsys):
     studies._print_run(run, {}, as_json=True)
     assert len(json.loads(capsys.readouterr().out)["steps"]) == len(run.steps)
     assert sum(call.steps for call in reports.build(run).calls) == len(run.steps)
+    assert f"{len(run.steps)} steps " in _outcome(run)[1]
 
 
 def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, capsys):
@@ -78,6 +84,7 @@ def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, 
     )
     assert run.manifest["counts"]["failures"] == failed.sum()
     assert sum(group.count for group in reports.build(run).failures) == failed.sum()
+    assert f" {failed.sum():,} failed." in _outcome(run)[1]
 
 
 def test_gas_of_a_call_is_that_of_its_last_observation(run, page):

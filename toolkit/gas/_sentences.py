@@ -6,6 +6,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -384,10 +385,12 @@ def _because(group: StepGroup) -> str:
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
-    """Describe the steps of a call between two versions."""
-    causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(replace(one, rounded=False))}" for one in found]
-    more = [f"{len(causes) - _MAX_LISTED:,} more"] if len(causes) > _MAX_LISTED else []
-    return "; then ".join([*causes[:_MAX_LISTED], *more])
+    """Describe the steps of a call between two versions; of more than two, the largest."""
+    shown = found if len(found) <= 2 else weightiest(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
+    causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(replace(one, rounded=False))}" for one in shown]
+    kinds = Counter(one.cause.label for one in found if one not in shown)
+    others = " and ".join(f"{count:,} ({kind})" for kind, count in kinds.items())
+    return "; then ".join(causes) + (f"; smaller steps: {others}" if others else "")
 
 
 def change_name(change: StepChange, name: Renderer) -> str:

@@ -320,7 +320,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
         rounded=any(row.get("rounded") for row in rows),
         price_ratio=first.get("price_ratio"),
         transaction_hash=first.get("transaction_hash"),
-        changes=tuple(sorted(map(_change, kinds.values()), key=lambda change: -change.size)),
+        changes=tuple(sorted(map(_change, kinds.values()), key=lambda change: (bool(change.uncertain), -change.size))),
         node=node,
         time=first.get("time"),
     )

@@ -229,7 +229,7 @@ def waiver_text(one: Finding, name: Renderer) -> str:
 
 
 def cost_texts(one: Finding) -> tuple[str, str, str]:
-    """Return what a call costs before and after, and the bounds of its rise; empty if they are not known."""
+    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known."""
     if one.fee_before is not None or one.fee_after is not None:
         sides = [
             counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
@@ -238,18 +238,19 @@ def cost_texts(one: Finding) -> tuple[str, str, str]:
     if one.gas_before is None and one.gas_after is None:
         return "", "", ""
     sides = [plural(gas, "gas unit") if gas is not None else "unknown" for gas in (one.gas_before, one.gas_after)]
-    return sides[0], sides[1], ""
+    return sides[0], sides[1], relative_change(one.gas_before, one.gas_after)
 
 
 def bounds_text(low: float | None, high: float | None) -> str:
     """Return the bounds of a rise in percent, or the lower one alone; empty if they are not known."""
     if low is None or not math.isfinite(low):
         return ""
+    factor = low >= 100  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
+    ends = [times(1 + end / 100) if factor else percent(end, "+,.1f") for end in (low, high or low)]
     if high is None or high > _MAX_RISE:
-        return f"at least {percent(low, '+,.1f')}"
-    if low >= 100:  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
-        return " to ".join(dict.fromkeys(times(1 + end / 100) for end in (low, high)))
-    ends = [percent(end, "+,.1f") for end in (low, high)]
+        return f"at least {ends[0]}"
+    if factor:
+        return " to ".join(dict.fromkeys(ends))
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
 

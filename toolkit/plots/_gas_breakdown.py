@@ -90,7 +90,8 @@ def gas_breakdown(
     every = breakdown(observations)
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
     every = every[every[list(drawn)].sum(axis=1) > 0] if parts else every
-    rows = style.largest(every, every["total"].to_numpy(), style.row_limit(ax, figsize, MAX_BARS))
+    most = style.row_limit(ax, figsize, MAX_BARS, [_bar_name(row) for row in plain_rows(every)])
+    rows = style.largest(every, every["total"].to_numpy(), most)
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
@@ -171,18 +172,19 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     totals = []
     for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
         left, narrow = 0.0, []
-        wide: list[tuple[float, float, str, str]] = []  # value, middle, number and colour of each part with a number
+        wide: list[tuple[float, float, str, str]] = []  # value, middle, name and colour of each part with a number
         for name, colour in colours.items():
             value = row[name]
             if value >= 0.06 * widest:  # a narrower part has no room for its number
-                wide.append((value, left + value / 2, number(round(value)), style.on(colour)))
+                wide.append((value, left + value / 2, name, style.on(colour)))
             elif round(value):
                 narrow.append(f"{name} {number(round(value))}")
             left += value
         split = ", ".join(narrow) if len(colours) > 1 and style.is_wide(ax) else ""
         inside = max(wide)[0] >= MIN_INSIDE * widest if split and wide else False
-        for value, middle, text, colour in wide:
-            shown = f"{text}, {split}" if inside and value == max(wide)[0] else text
+        for value, middle, name, colour in wide:
+            text = number(round(value))
+            shown = f"{name} {text}, {split}" if inside and value == max(wide)[0] else text
             style.write(ax, shown, (middle, place), gid="part", size="x-small", color=colour, ha="center")
         of = f"{number(round(end))} of " if round(more) else ""
         totals.append(f"{of}{number(row['total'])}" + (f" ({split})" if split and not inside else ""))
@@ -198,5 +200,5 @@ def _bar_name(row: dict[str, Any]) -> str:
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
-    kind = f"{figure_text(row['kind'], 40)} " if row["kind"] else ""
-    return f"{label}\n{kind}({f'last of {count:,}' if count > 1 else 'one transaction'})"
+    which = f"last of {count:,}" if count > 1 else "one transaction"
+    return f"{label} ({which})\n{figure_text(row['kind'], 64)}".rstrip()

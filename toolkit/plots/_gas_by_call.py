@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
-HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
+HEIGHT, NARROW_HEIGHT = 0.78, 0.5  # share of the height of a row for its tallest bar; below the row's name
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
-FAILED_COLOUR = "#c6ccd2"
-COLOURS = (style.BLUE, "#f4f4f2", style.VERMILLION)  # of less, equal and more gas
+SAME, FAILED = (0.05, 0.2), (0.25, 0.5)  # shares of the ink in cells of equal gas and without a result, light and dark
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
@@ -102,7 +101,7 @@ def gas_distribution(
     source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
     every_row = [row for series in found for row in _stretches(series, timeline)]
-    most = style.row_limit(ax, figsize, MAX_ROWS)
+    most = style.row_limit(ax, figsize, MAX_ROWS, [_row_name(row, counted=False) for row in every_row])
     kept = sorted(sorted(range(len(every_row)), key=lambda place: -len(every_row[place].gas))[:most])
     rows = [every_row[place] for place in kept]
     colours = style.call_colours(found, colors)
@@ -132,7 +131,9 @@ def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stret
     versions, gas, success = series.versions[series.answered], series.gas[series.answered], series.success
     starts = [] if timeline is None else time.schedule_versions(timeline, versions.min(), versions.max())
     ends = [0, *np.searchsorted(versions, starts), len(versions)]
-    wheres = [f"before {starts[0]:,.0f}" if starts else "", *(f"from {start:,.0f}" for start in starts)]
+    wheres = [f"before {starts[0]:,.0f}"] if starts else [""]
+    wheres += [f"{start:,.0f} to {end - 1:,.0f}" for start, end in pairwise(starts)]
+    wheres += [f"from {start:,.0f}" for start in starts[-1:]]
     return [
         _Stretch(series, where, gas[first:end], success[series.answered][first:end])
         for where, (first, end) in zip(wheres, pairwise(ends), strict=True)
@@ -303,14 +304,18 @@ def _draw(
     reach = max(-low, high, MIN_RANGE)
     heights = np.arange(len(found) + 1) - 0.5
     named = isinstance(colors, str | Colormap) and colors
-    shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or COLOURS))
+    same, no_result = (
+        style.mixed(style.ink(), style.paper(ax), shares[style.is_dark(ax)]) for shares in (SAME, FAILED)
+    )
+    usual = [style.BLUE, same, style.VERMILLION]  # less, equal and more gas
+    shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or usual))
     look: dict[str, Any] = {"rasterized": True, "norm": TwoSlopeNorm(0, -reach, reach)}
     mesh = ax.pcolormesh(edges, heights, change, cmap=shown, gid="gas-cells", **look)
     if failed.any():
-        grey = LinearSegmentedColormap.from_list("failed", [FAILED_COLOUR, FAILED_COLOUR])
+        grey = LinearSegmentedColormap.from_list("failed", [no_result, no_result])
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
-        ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
+        ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=no_result, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = 0.5 * time.timeline_rows(changes)  # a row of marks is half as high as a row of a call
     nodes = [f"\n({figure_text(series.node, 44)})" if series.node else "" for series in found]

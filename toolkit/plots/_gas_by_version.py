@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the las
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
+MAX_SHARE_AFTER = 0.25  # of the width, between the last transaction of a stratum and its name at the edge
+MAX_LINE = 30  # characters of a line of a stratum's name beside the axes
 MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
 MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -64,7 +67,7 @@ def gas_by_version(
     is logarithmic if the most gas is at least 20 times the least.
 
     By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
-    others, and `gas_heatmap` draws all calls. Each line is named at its end; next to other axes, or if space is short,
+    others, and `gas_heatmap` draws all calls. Each line is named at its end; beside other axes, or if space is short,
     names are in the legend instead, with numbers if there are more than 7 or if lines have the same colour.
 
     Parameters
@@ -81,7 +84,8 @@ def gas_by_version(
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
-        a call with more than 6 strata, only the 6 most frequent are drawn.
+        a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only the
+        most frequent stratum of each call is named, by its call. Lines that end long before the others have no name.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
@@ -153,11 +157,12 @@ def gas_by_version(
         texts.caption_versions(axes, captions)
         _explain_marks(axes, found, marks)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
-        at_ends = legend and len(names) > 1 and style.is_wide(axes)
+        longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
+        at_ends = legend and len(names) > 1 and style.is_wide(axes) and longest <= style.end_limit(axes)
         if at_ends:
             texts.name_ends(axes, names)
         elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
-            texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
+            texts.number_ends(axes, [line for line, _ in names])
             for n, (line, name) in enumerate(names, 1):
                 line.set_label(f"{n}  {name}")
         named_lines = [line for line, _ in names]
@@ -243,10 +248,18 @@ def _draw_readings(
             taken.add(key)
             names.append((line, _name(series)))
     several = len({label for label, _ in levelled | taken}) > 1
-    for level in lines:
+    first, last = _span(found)
+    latest = last - MAX_SHARE_AFTER * (last - first)
+    named = [place for place, level in enumerate(lines) if level.versions[-1] >= latest]
+    once = several and len(names) + len(named) > style.MAX_NAMED
+    if once:  # each call, at its most frequent stratum
+        named = [*{(lines[place].series.label, lines[place].series.node): place for place in reversed(named)}.values()]
+    for place, level in enumerate(lines):
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
-        names.append((line, _level_name(level, named=several)))
-        style.tip_segments(ax, level.versions, level.gas, names[-1][1])
+        name = _level_name(level, named=several)
+        style.tip_segments(ax, level.versions, level.gas, name.replace("\n", " "))
+        if place in named:
+            names.append((line, _name(level.series) if once else name))
     for line, name in names:
         line.set_label(style.legend_label(name))
     return names
@@ -388,6 +401,10 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, foot: f
         for first, last in series.failures():
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
+    if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
+        middle = foot + RUG_STRIP * (min(len(failing), MAX_RUG_ROWS) / 2 + 0.1)
+        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
+        style.write(ax, "no result", (0, middle), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
@@ -442,7 +459,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", any(series.failures() for series in found), BAR | {"color": grey}),
+        ("no result", not style.is_wide(ax) and any(one.failures() for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:
@@ -451,11 +468,9 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the stratum, with the name of its call if several calls are drawn."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 30 if named else 44)
-    if not named and kind:
-        return kind
-    name = _name(line.series)
-    return f"{name}, {kind}" if kind else name
+    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 60)
+    name = _name(line.series) if named or not kind else ""
+    return "\n".join(wrap(", ".join(filter(None, [name, kind])), MAX_LINE))
 
 
 def _name(series: CallSeries) -> str:

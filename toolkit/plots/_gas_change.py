@@ -81,8 +81,11 @@ def gas_change(
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
     names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
     before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
-    size, most = np.abs(np.log(after / before)), style.row_limit(ax, figsize, MAX_ROWS)
-    rows = style.largest(known.assign(label=known["label"].map(names)), size, most)
+    known = known.assign(label=known["label"].map(names))
+    placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
+    known = known.assign(_name=[_row_name(row, placed=placed) for row in plain_rows(known)])
+    most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
+    rows = style.largest(known, np.abs(np.log(after / before)), most)
     if title is None:
         all_drawn = len(rows) == len(known)
         title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} gas changes"
@@ -104,8 +107,7 @@ def gas_change(
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places, grey = np.arange(len(rows)), style.muted(ax)
-    several = bool(rows.duplicated(["label"]).any()) or "part" in rows  # a call with one row needs no version
-    style.name_rows(ax, [_row_name(row, placed=several) for row in plain_rows(rows)], below=0.6, above=0.6)
+    style.name_rows(ax, [*rows["_name"]], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
@@ -124,8 +126,8 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:
     before, after = row.get("version_before"), row.get("version_after")
-    place = "" if not placed or before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
+    place = "" if not placed or before is None or after is None else f" · {change_place(int(before), int(after))}"
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
-    return f"{figure_text(row['label'] + kind, 52 - len(row['part']))}: {row['part']}{place}"
+    return f"{figure_text(row['label'] + kind, 46 - len(row['part']) - len(place))}: {row['part']}{place}"

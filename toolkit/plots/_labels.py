@@ -16,6 +16,7 @@ from toolkit.plots._style import (
     CHARACTER,
     as_text,
     figure_of,
+    is_alone,
     longest_name,
     paper,
     room,
@@ -65,7 +66,6 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
-SHORT = 10  # points, of the lines from a figure to numbers
 MIN_BOX_NAME = 4  # characters of a name in a box
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
@@ -129,41 +129,54 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return placed
 
 
-def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], offset: float = 24) -> None:
-    """Label lines to the right of the axes, each at its last point and in its colour.
-
-    If `offset`, the distance in points, is short, labels are numbers, in two columns, so that many fit.
-    """
-    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
+    """Label lines to the right of the axes, each at its last point, with a short line in its colour."""
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    place: dict[str, Any] = {"gid": "end-label", "offset": (offset, 0), "arrowprops": arrow} | outside
-    names = [write(ax, name, (1, last), **place) for (_, name), last in zip(lines, _last(lines), strict=True)]
-    for name in names if offset < SHORT else ():  # the layout leaves room for the second column
-        name.set_position((offset + 1.6 * float(name.get_fontsize()), 0))
-    if names:
-        Placed(ax, partial(_place_ends, ax, lines, names, offset))
+    _label_ends(ax, [line for line, _ in lines], [name for _, name in lines], offset=24, arrowprops=arrow)
 
 
-def _last(lines: Sequence[tuple[Line2D, str]]) -> list[float]:
-    """Return the last known height of each line."""
-    heights = [np.asarray(line.get_ydata(), dtype=np.float64) for line, _ in lines]
-    return [float(known[-1]) if len(known := y[~np.isnan(y)]) else 0.0 for y in heights]
+def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
+    """Label lines with numbers to the right of the axes, in up to three columns, so that many fit."""
+    numbers = [str(n) for n in range(1, len(lines) + 1)]
+    _label_ends(ax, lines, numbers, offset=4, columns=min(1 + len(lines) // 4, 3))
 
 
-def _place_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], names: Sequence[Annotation], offset: float) -> None:
+def _label_ends(
+    ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, columns: int = 1, **look: Any
+) -> None:
+    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False} | look
+    last = [_last(line) for line in lines]
+    texts = [write(ax, name, (1, y), gid="end-label", **outside) for name, y in zip(labels, last, strict=True)]
+    step = 1.6 * float(texts[0].get_fontsize())
+    for text in texts:  # the layout leaves room for the last column
+        text.set_position((offset + step * (columns - 1), 0))
+    Placed(ax, partial(_place_ends, ax, lines, texts, offset, [step * column for column in range(columns)]))
+
+
+def _last(line: Line2D) -> float:
+    """Return the last known height of a line."""
+    heights = np.asarray(line.get_ydata(), dtype=np.float64)
+    return float(known[-1]) if len(known := heights[~np.isnan(heights)]) else 0.0
+
+
+def _place_ends(
+    ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], offset: float, columns: Sequence[float]
+) -> None:
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
-    last = _last(lines)
-    size = float(names[0].get_fontsize())
+    last = [_last(line) for line in lines]
+    size = float(texts[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    columns = 2 if offset < SHORT else 1
-    placed = spread(level, 1.35 * size / pt / columns, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    gap = max(1.35 + 1.2 * text.get_text().count("\n") for text in texts) / len(columns)
+    placed = spread(level, gap * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
     ranks = np.argsort(np.argsort(placed, kind="stable")).tolist()
-    for (line, _), text, y, was, now, rank in zip(lines, names, last, level, placed, ranks, strict=True):
+    for line, text, y, was, now, rank in zip(lines, texts, last, level, placed, ranks, strict=True):
         text.xy = (1, y)
-        text.set_position((offset + 1.6 * size * (rank % columns), (now - was) * pt))
+        text.set_position((offset + columns[rank % len(columns)], (now - was) * pt))
         text.set_visible(line.get_visible())
         if text.arrow_patch is not None:
             text.arrow_patch.set_color(line.get_color())
+        else:
+            text.set_color(as_text(ax, line.get_color()))
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
@@ -238,8 +251,8 @@ def legend_below(
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries whose names are cut if all entries would take up about half the height of the axes.
-        If the legend is still as tall, it has these entries only.
+        Number of leading entries whose names are cut if all entries would take up about half the height of the axes,
+        even in small type. If the legend is still as tall, it has these entries only.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
@@ -247,13 +260,15 @@ def legend_below(
     figure = figure_of(ax)
     beside = CHARACTER * ticks * longest_name(ax)
     left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
-    alone = len(figure.axes) == 1
-    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
+    alone = is_alone(ax)
+    upright = 2 * label if ax.get_ylabel() else 0.0
+    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside - upright + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
-    names = [str(one.get_label()) for one in handles]
-    tries = [(count, cut) for count in (len(handles), needed) for cut in (False, True)] if wanted and handles else []
-    for count, cut in tries:
-        size = usual * (0.8 if cut else 1)
+    names = [str(one.get_label()).replace("\n", " ") for one in handles]
+    counts = [len(handles), needed] if wanted and handles else []
+    tries = [(count, *how) for count in counts for how in ((1, 0.3, False), (0.8, 0.45, False), (0.8, 0.45, True))]
+    for count, smaller, share, cut in tries:
+        size = usual * smaller
         columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
         limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
         shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
@@ -261,7 +276,7 @@ def legend_below(
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
                 break
-        if count and rows * 1.4 * size < 0.45 * height:  # a taller legend would leave too little of the axes
+        if count and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}

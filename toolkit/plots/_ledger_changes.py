@@ -80,7 +80,7 @@ def schedule_changes(
     >>> diff = pd.DataFrame({"name": ["txn.load"], "kind": ["changed"], "before": [2], "after": [20]})
     >>> axes = plots.schedule_changes(diff, ax=Figure().subplots())
     >>> axes.get_xlabel()
-    'new value as a multiple of the old one'
+    'new value / old value'
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected a toolkit.schedule_diff frame")
     diff = diff[diff["kind"] != "unchanged"]
@@ -90,7 +90,7 @@ def schedule_changes(
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
     title = f"Gas schedule: {plural(len(diff), 'parameter')} changed{cut}" if title is None else title
-    label = "new value as a multiple of the old one"
+    label = "new value / old value"
     height = 1.3 + 0.36 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
@@ -113,14 +113,14 @@ def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
 
 def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours: Mapping[str, Any]) -> None:
     names = [f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups]
-    style.name_rows(ax, names, below=0.6, above=0.6)
-    reach = 1.0
+    style.name_rows(ax, names, below=0.6, above=0.6, beside=True)
+    powers = np.zeros(1)
     most = max(len(rows) for _, rows in groups)
     for place, (_, rows) in enumerate(groups):
         before, after = (rows[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
         changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
         factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
-        reach = max([reach, *np.abs(np.log10(factors))])
+        powers = np.append(powers, np.log10(factors))
         area = 24 + 320 * counts.astype(np.float64) / most
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
@@ -140,12 +140,14 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
     least = 1 if style.room(ax) >= style.MIN_WIDE else 10
-    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach and factor >= least]
+    # A side without a parameter is a margin; the other reaches 10, so that a small change does not look large.
+    fall, rise = (max(power, 1.0) if power > 0 else 0.1 for power in (-powers.min(), powers.max()))
+    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= max(fall, rise) and factor >= least]
     ax.xaxis.set_major_locator(FixedLocator([*(1 / tick for tick in reversed(ticks)), 1.0, *ticks]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
+    ax.set_xlim(10 ** (-1.25 * fall), 10 ** (1.25 * rise))
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:

@@ -73,6 +73,7 @@ MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 # Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
 MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
+NARROW_NAMES = 0.5  # share of narrow axes for the names beside their rows
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -123,6 +124,11 @@ def _light(colour: Any) -> float:
     return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))
 
 
+def is_dark(ax: Axes) -> bool:
+    """Return whether axes have a dark background."""
+    return _light(paper(ax)) < 0.3  # noqa: PLR2004 - a grey lighter than that is still read with dark text
+
+
 def on(colour: Any) -> str:
     """Return the colour of text on a coloured area."""
     return ON_LIGHT if _light(colour) > 0.45 else ON_DARK  # noqa: PLR2004 - the contrast of both is about equal there
@@ -130,7 +136,7 @@ def on(colour: Any) -> str:
 
 def as_text(ax: Axes, colour: Any) -> str:
     """Return the colour of a mark adapted for text: lighter on a dark background, where it would be hard to read."""
-    return mixed(colour, ink(), 0.4) if _light(paper(ax)) < 0.3 else to_hex(colour)  # noqa: PLR2004
+    return mixed(colour, ink(), 0.4) if is_dark(ax) else to_hex(colour)
 
 
 def cause_colour(cause: Cause) -> str:
@@ -274,7 +280,9 @@ def drawing(
             _, ax = plt.subplots(figsize=figsize or (7.0, height), layout="constrained")
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
-        ax.set_title(title, wrap=True)
+        heading = ax.set_title(title, wrap=True)
+        if room(ax) < MIN_WIDE:
+            heading.set_fontsize("medium")
         ax.set_xlabel(xlabel)
         if across is not None:
             # Some styles have grid lines as bright as text, which would cross out the words in a figure.
@@ -294,10 +302,21 @@ def room(ax: Axes) -> float:
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
-def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
-    """Return how many rows a figure has room for: `most` unless its size is given."""
-    height = row_space(ax) if ax is not None else figsize[1] - 1.2 if figsize else np.inf
-    return int(min(most, max(height / MIN_ROW, 3)))
+def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, names: Sequence[str] = ()) -> int:
+    """Return how many rows a figure has room for: `most` unless its size is given.
+
+    In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike.
+    """
+    if ax is not None:
+        width, height = room(ax), row_space(ax)
+    elif figsize is not None:
+        width, height = 0.8 * figsize[0], figsize[1] - 1.2
+    else:
+        return most
+    limit = name_limit(width, NARROW_NAMES, 0.75 * size_of("ytick.label"))
+    shown = [shortened(name.replace("\n", ", "), limit) for name in names]
+    unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
+    return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
 
 
 def row_space(ax: Axes) -> float:
@@ -305,9 +324,26 @@ def row_space(ax: Axes) -> float:
     return figure_of(ax).get_figheight() * float(ax.get_position(original=True).height) - 0.3
 
 
+def is_alone(ax: Axes) -> bool:
+    """Return whether axes have the width of their figure to themselves, alone or in a column."""
+    figure, place = figure_of(ax), ax.get_subplotspec()
+    in_column = place is not None and place.get_gridspec().ncols == 1 and ax.figure is figure
+    return len(figure.axes) == 1 or in_column
+
+
 def is_wide(ax: Axes) -> bool:
-    """Return whether axes have room for names beside and inside them: they are wide, and alone in their figure."""
-    return len(figure_of(ax).axes) == 1 and room(ax) >= MIN_WIDE
+    """Return whether axes have room for names beside and inside them."""
+    return is_alone(ax) and room(ax) >= MIN_WIDE
+
+
+def end_limit(ax: Axes) -> int:
+    """Return how many characters names at the ends of lines may have, so that most of the width is the axes'."""
+    return name_limit(room(ax), 0.42, size_of("font.") * 0.833)
+
+
+def name_limit(width: float, share: float, size: float) -> int:
+    """Return how many characters of a size in points fit in a share of a width in inches, but at least 8."""
+    return max(int(share * 72 * width / (CHARACTER * size)), 8)
 
 
 def size_of(what: str) -> float:
@@ -344,12 +380,17 @@ def name_rows(
     """
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
-    size = size_of("ytick.label") * (1 if each >= MIN_ROW_WITH_FULL_TEXT else 0.75)
+    share = 0.95 if inside else 0.75 if wide else NARROW_NAMES
+    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
+    lines = [name.replace("\n", split).split("\n") for name in names]
+    longest = max((len(line) for name in lines for line in name), default=0)
+    full = size_of("ytick.label")
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and (wide or longest <= name_limit(room(ax), share, full))
+    size = full if fits else 0.75 * full
+    limit = name_limit(room(ax), share, size)
     ax.tick_params(axis="y", length=0, labelsize=size)
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    limit = max(int((0.95 if inside else 0.75 if wide else 0.45) * 72 * room(ax) / (CHARACTER * size)), 8)
-    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
-    names = ["\n".join(shortened(line, limit) for line in name.replace("\n", split).split("\n")) for name in names]
+    names = ["\n".join(shortened(line, limit) for line in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
@@ -445,8 +486,8 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     if log:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
-        across = 72 * (0.6 * room(ax) if side == "x" else 0.7 * figure_of(ax).get_figheight())
-        fine = 3 * np.log10(high / least) * 40 < across  # a tick label is 40 points wide
+        across, each = (0.6 * room(ax), 40) if side == "x" else (0.9 * row_space(ax), 24)
+        fine = 3 * np.log10(high / least) * each < 72 * across  # the space of a tick label, in points
         decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
         axis.set_minor_locator(NullLocator())
@@ -502,6 +543,7 @@ _SVG_RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.titlesize": 10,
+    "axes.titlelocation": "left",
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 8.5),
     **dict.fromkeys(("text.color", "axes.labelcolor", "ytick.labelcolor"), INK),
     **dict.fromkeys(("grid.color", "axes.edgecolor", "xtick.color", "ytick.color"), GRID),
@@ -548,8 +590,10 @@ def page_colours(*, dark: bool) -> str:
     return " ".join(f"--{variable}: {value};" for variable, value in values.items())
 
 
-def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> str:
+def inline_svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[Axes], object]) -> str:
     """Draw a figure and return it as one ``<svg>`` element, whose colours are CSS variables of the page.
+
+    Several axes are drawn below each other, with the same x axis.
 
     Parameters
     ----------
@@ -559,8 +603,8 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
         Width and height in inches.
     alt : str
         What the figure shows, for readers who cannot see it.
-    draw : callable
-        Draws on the Axes passed to it. Their transforms are final when `inline_svg` returns.
+    *draw : callable
+        Each draws on the Axes passed to it. Their transforms are final when `inline_svg` returns.
 
     Returns
     -------
@@ -570,16 +614,20 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     text = io.StringIO()
     with mpl_style.context(["default", _SVG_RC]):
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
+        if len(draw) > 1:
+            figure.set_layout_engine("constrained", h_pad=0.1)
+        column = figure.subplots(len(draw), sharex=True, squeeze=False)[:, 0]
         token = _tips.set({})
         try:
-            draw(axes)
+            for axes, one in zip(column, draw, strict=True):
+                axes.tick_params(labelbottom=True)
+                one(axes)
             tips = list((_tips.get() or {}).items())
         finally:
             _tips.reset(token)
         for place, (artist, _) in enumerate(tips):
             artist.set_gid(f"tip-{place}")
-        for patch in (figure.patch, axes.patch):
+        for patch in (figure.patch, *(axes.patch for axes in column)):
             patch.set_visible(False)
         canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
         nothing_more = dict.fromkeys(("Creator", "Date", "Format", "Type"))

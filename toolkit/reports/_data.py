@@ -243,9 +243,8 @@ class ReportData:
     """The content of a report.
 
     `observations` and `steps` are the frames for figures and CSV. `paid` contains the observations whose gas is split
-    into parts and, if storage prices are known, the number of state slots created. `timeline` is the timeline of
-    committed calls, or None unless exactly one node has one. `verdict` compares the beginning of the run with its end,
-    or is None if the study has no limits. `events` is sorted by version, `largest` by weight.
+    into parts and, if storage prices are known, the number of state slots created. `verdict` compares the beginning of
+    the run with its end, or is None if the study has no limits. `events` is sorted by version, `largest` by weight.
 
     Examples
     --------
@@ -272,7 +271,6 @@ class ReportData:
     observations: pd.DataFrame = field(compare=False, repr=False)
     steps: pd.DataFrame = field(compare=False, repr=False)
     paid: pd.DataFrame = field(compare=False, repr=False)
-    timeline: pd.DataFrame | None = field(compare=False, repr=False)
     dates: Dates = field(compare=False, repr=False)
     verdict: tuple[Comparison, Gate] | None = field(default=None, compare=False, repr=False)
 
@@ -361,7 +359,6 @@ def build(run: Run) -> ReportData:
         observations=observations,
         steps=steps,
         paid=_paid(observations, run.record.nodes),
-        timeline=run.timeline if len(run.timeline["node"].unique()) == 1 else None,
         dates=_dates(observations, steps, run),
         verdict=verdict_within(run),
     )

@@ -93,5 +93,5 @@ def code(text: object, limit: int = 300, /) -> str:
 
 
 def chain(text: object, limit: int = 300) -> Markup:
-    """Escape text from users or the chain for HTML, and isolate its text direction."""
-    return Markup("<bdi>{}</bdi>").format(visible(text, limit))
+    """Escape text from users or the chain for HTML, and isolate its text direction. Long names break after ``::``."""
+    return Markup("<bdi>{}</bdi>").format(visible(text, limit)).replace("::", Markup("::<wbr>"))

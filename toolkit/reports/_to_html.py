@@ -22,7 +22,6 @@ from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
-from toolkit.gas._observations import Source
 from toolkit.gas._sentences import weightiest
 from toolkit.gas._series import series_of
 from toolkit.gas._verdict_sentences import comparison_text
@@ -30,6 +29,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import by_scale
+from toolkit.plots._labels import figure_text
 from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
@@ -41,7 +41,7 @@ from toolkit.reports._verdict import verdict_content, verdict_html
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import pandas as pd
+    from matplotlib.axes import Axes
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
@@ -96,11 +96,11 @@ def _figures(data: ReportData) -> dict[str, object]:
     shown = list(dict.fromkeys([*data.changed, *moving]))
     together = overview_calls(data)
     return {
-        "overview": [_overview(data, part, place) for place, part in enumerate(_scales(data, together))],
+        "overview": _overview(data, together) if together else None,
         "spent_on": spent_on(data) if len(data.paid) else [],
         "overview_calls": len(together),
         "calls": [
-            (name, _by_version(data, [name], f"call{place}", (5.4, 2.8), f"Gas of {name} by ledger version"))
+            (name, _svg(f"call{place}", (5.4, 2.8), f"Gas of {name} by ledger version", _by_version(data, [name])))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),
@@ -200,23 +200,24 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
 
 def _scales(data: ReportData, labels: Sequence[str]) -> list[list[str]]:
     """Return the calls in groups whose gas is of one scale."""
-    groups = by_scale(series_of(data.observations, labels)) if labels else []
+    groups = by_scale(series_of(data.observations, labels))
     scales = [list(dict.fromkeys(series.label for series in group)) for group in groups]
     return sorted(scales, key=len, reverse=True)
 
 
-def _overview(data: ReportData, labels: Sequence[str], place: int) -> Sized:
-    """Draw calls of one scale, with the largest changes only: each call has a figure with everything below."""
+def _overview(data: ReportData, labels: Sequence[str]) -> Sized:
+    """Draw calls, each scale on its own axes, with the largest changes only: each call has a figure with all below."""
     groups = weightiest([group for group in data.events if not group.is_drift], MAX_MARKED)
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
-    few = replace(data, steps=data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)], timeline=None)
-    height = max(3.4, 1.6 + 0.2 * len(labels))
-    alt = "Gas of the calls by ledger version"
-    title = None if len(labels) == 1 else ""  # the lines of one call have the names of its strata
+    few = replace(data, steps=data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)])
+    scales = _scales(data, labels)
+    # The lines of one call have the names of its strata, so its own name is above them.
+    panels = [_by_version(few, part, title=figure_text(part[0], 48) if len(part) == 1 else "") for part in scales]
+    height = sum(max(3.2, 1.6 + 0.2 * len(part)) for part in scales)
 
     def draw(name: str, width: float) -> Markup:
-        return _by_version(few, labels, f"overview{place}{name}", (width, height), alt, title=title)
+        return _svg(f"overview{name}", (width, height), "Gas of the calls by ledger version", *panels)
 
     return _sized(draw)
 
@@ -226,21 +227,17 @@ def _sized(draw: Callable[[str, float], Markup]) -> Sized:
     return draw("", _WIDE), draw("-narrow", _NARROW)
 
 
-def _by_version(
-    data: ReportData, labels: Sequence[str], name: str, size: tuple[float, float], alt: str, *, title: str | None = ""
-) -> Markup:
-    """Draw calls by version, with steps, levels of committed transactions and the timeline."""
+def _by_version(data: ReportData, labels: Sequence[str], title: str = "") -> Callable[[Axes], object]:
+    """Return a function that draws calls by version, with steps, and levels of committed transactions."""
     levels = data.levels if data.committed else None
-    committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
-    timeline = data.timeline if committed else None
     # These calls may have fewer than two known times, even if the run has more.
     observations, steps = (one[one["label"].isin(labels)] for one in (data.observations, data.steps))
-    times, _ = known_times(observations, steps, timeline)
+    times, _ = known_times(observations, steps, None)
 
     x = "both" if len(data.dates.versions) and len(times) else "version"
-    shown: dict[str, Any] = {"steps": data.steps, "levels": levels, "timeline": timeline, "x": x, "title": title}
+    shown: dict[str, Any] = {"steps": data.steps, "levels": levels, "x": x, "title": title}
     shown |= {"calls": labels, "colors": _colours(data, labels)}
-    return _svg(name, size, alt, gas_by_version, data.observations, **shown)
+    return lambda ax: gas_by_version(data.observations, ax=ax, **shown)
 
 
 def _colours(data: ReportData, labels: Sequence[str]) -> dict[str, str] | None:
@@ -261,15 +258,14 @@ def spent_on(data: ReportData) -> list[Sized]:
         size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * max(rows, 1))
         alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
         wanted = None if len(parts) == len(style.PART_COLOURS) else parts
-        return _svg(f"split{parts[0]}{name}", size, alt, gas_breakdown, data.paid, parts=wanted)
+        return _svg(
+            f"split{parts[0]}{name}", size, alt, lambda ax: gas_breakdown(data.paid, parts=wanted, ax=ax, title="")
+        )
 
     every = (["execution", "io"], ["storage"]) if dwarfed else (list(style.PART_COLOURS),)
     return [_sized(partial(draw, parts)) for parts in every]
 
 
-def _svg(
-    name: str, size: tuple[float, float], alt: str, figure: Callable[..., object], frame: pd.DataFrame, **options: Any
-) -> Markup:
+def _svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[Axes], object]) -> Markup:
     """Draw a figure as a single ``<svg>`` element."""
-    svg = style.inline_svg(name, size, alt, lambda ax: figure(frame, ax=ax, **{"title": ""} | options))
-    return Markup(svg)  # noqa: S704 - matplotlib escapes text
+    return Markup(style.inline_svg(name, size, alt, *draw))  # noqa: S704 - matplotlib escapes text

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
 # Frames, and events, which are added with their sentences.
-_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates", "verdict"})
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "dates", "verdict"})
 _MAX_LINE = 1_000
 
 

@@ -15,7 +15,7 @@ from toolkit.gas._findings import Change, parts_of_parameters
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import Doubt, analyse
 from toolkit.gas.committed._levels import level_numbers
-from toolkit.gas.committed._strata import Observations, slots_created
+from toolkit.gas.committed._strata import WORDS, Observations, slots_created
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 EXECUTION = frozenset({Part.EXECUTION})
@@ -371,6 +371,21 @@ def test_a_quantity_that_varies_is_not_divided_into_ways():
     assert ways["levels"] == 2
     assert ways["noise"] < 4
     assert ways["uniform"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (524_289, "abort code 0x80001 (already exists)"),
+        (65_540, "abort code 0x10004 (invalid argument)"),
+        (7, "abort code 7"),
+        (100_001, "abort code 100001"),  # a number of the module's own, although it is 0x186a1
+        (0xE0001, "abort code 917505"),
+    ],
+)
+def test_an_abort_code_has_its_category_if_it_is_one(code, words):
+    """Codes of `0x1::error` are shown as nodes show them; others are only numbers."""
+    assert WORDS["abort_code"](code) == words
 
 
 def test_nulls_are_values_of_the_key():

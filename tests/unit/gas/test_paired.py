@@ -203,7 +203,7 @@ def test_the_command_exits_as_gates_do(served, tmp_path, capsys):
     assert "<failure" in junit.read_text()
     for name, start in (("verdict.html", "<!DOCTYPE html>"), ("verdict.md", "**FAIL**")):
         assert run("--function", BUMP, *dear, "--fail-over", "2%", "--out", str(tmp_path / name))[0] == 1
-        page = (tmp_path / name).read_text()
+        page = (tmp_path / name).read_text().replace("<wbr>", "")  # where a long name may break
         assert page.startswith(start)
         assert BUMP in page
         assert "dearer" in page

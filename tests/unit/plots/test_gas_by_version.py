@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
-from toolkit.plots._gas_by_version import _joined, _level_name
-from toolkit.plots._style import GREY
+from toolkit.plots._gas_by_version import LEVEL_COLUMNS, MAX_LINE, _joined, _level_name
+from toolkit.plots._style import GREY, inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +57,45 @@ def test_levels_step_at_the_change_and_are_flat_until_then() -> None:
     assert list(zip(x, y, strict=True)) == [(0, 5), (90, 5), (100, 5), (100, 50), (120, 50), (300, 50)]
     for changes in ([], [95.0, 100.0]):
         assert np.isnan(_joined(ends, gas, changes)[1]).tolist() == [False, False, True, False, False]
+
+
+def test_levels_of_many_strata_are_named_by_their_calls() -> None:
+    """Nine lines of three calls have three names; the six of two calls have one each."""
+    versions = list(range(0, 100, 10))
+    made = synthetic_run.observations()
+    row = made[made["source"] == "committed"].iloc[[0]]
+    frame = pd.concat(
+        [row.assign(label=f"call {n}", ledger_version=at, gas_used=100 * (n + 1)) for n in range(3) for at in versions],
+        ignore_index=True,
+    )
+    levels = pd.DataFrame(
+        [
+            (f"call {n}", f"kind {kind}", 0, 90, 100.0 * n + kind, 100.0 * n + kind, 9 - kind)
+            for n in range(3)
+            for kind in range(3)
+        ],
+        columns=list(LEVEL_COLUMNS),
+    )
+    ax = gas_by_version(frame, levels=levels)
+    assert [text.get_text() for text in artists(ax, "end-label")] == ["call 0", "call 1", "call 2"]
+    ax = gas_by_version(frame, levels=levels, calls=["call 0", "call 1"])
+    ends = [text.get_text() for text in artists(ax, "end-label")]
+    assert ends == [f"call {n}, kind {kind}" for n in range(2) for kind in range(3)]
+
+
+def test_axes_below_each_other_have_one_x_axis() -> None:
+    """Panels of a page have equal limits and edges, although their names and numbers differ in length."""
+    frame = synthetic_run.observations()
+    panels: list[Axes] = []
+
+    def draw(label: str, ax: Axes) -> None:
+        panels.append(ax)
+        gas_by_version(frame, calls=[label], ax=ax)
+
+    inline_svg("a", (9, 6), "", partial(draw, "order book depth"), partial(draw, "registrations"))
+    first, second = panels
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_position().intervalx == pytest.approx(second.get_position().intervalx)
 
 
 def test_axes_do_not_go_below_zero_or_one_for_marks() -> None:
@@ -188,7 +228,7 @@ def test_failed_readings_are_bars_at_the_foot() -> None:
     ax = gas_by_version(synthetic_run.observations())
     (bar,) = artists(ax, "failures")
     assert list(bar.get_xdata()) == [0, synthetic_run.BORN - 1]
-    assert "no result" in {text.get_text() for text in ax.get_legend().get_texts()}
+    assert [text.get_text() for text in ax.texts if text.get_gid() == "failures-name"] == ["no result"]
 
 
 def test_a_single_failed_reading_can_be_seen() -> None:
@@ -436,8 +476,9 @@ def test_the_ends_of_a_timeline_are_known_times() -> None:
 
 
 def test_the_kind_of_transactions_of_a_single_call_is_not_cut() -> None:
-    """A level is named by its whole kind if the title names the call; beside other calls it is shortened."""
-    kind = "failing, abort code 524289, no new slots"
+    """A level is named by its whole kind, on lines of moderate length; beside other calls also by its call."""
+    kind = "failing, abort code 0x80001 (already exists), no new slots"
     level = SimpleNamespace(stratum=kind, series=SimpleNamespace(name="register", node=""))
-    assert _level_name(level, named=False) == kind
-    assert len(_level_name(level, named=True)) < len(f"register, {kind}")
+    assert _level_name(level, named=False).split() == kind.split()
+    assert _level_name(level, named=True).split() == f"register, {kind}".split()
+    assert max(map(len, _level_name(level, named=True).splitlines())) <= MAX_LINE

@@ -39,8 +39,8 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "transfer 100",
         "register a taken name",
-        "registrations\nsucceeding (last of 41)",
-        "registrations\nfailing (last of 11)",
+        "registrations (last of 41)\nsucceeding",
+        "registrations (last of 11)\nfailing",
     ]
     committed = synthetic_run.observations().query("source == 'committed'")
     last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
@@ -55,10 +55,10 @@ def test_dumbbells_stand_at_gas_before_and_after() -> None:
     ax = gas_change(synthetic_run.steps())
     (before,), (after,) = (ax.findobj(lambda a, g=gid: a.get_gid() == g) for gid in ("before", "after"))
     names = [label.get_text() for label in ax.get_yticklabels()]
-    row = names.index("vault total  ·  3,204")
+    row = names.index("vault total · 3,204")
     assert before.get_offsets()[row].tolist() == [140, row]
     assert after.get_offsets()[row].tolist() == [60, row]
-    place = names.index("names registered  ·  125 to 2,400")
+    place = names.index("names registered · 125 to 2,400")
     assert texts(ax, "change")[place] == "×5 in 16 steps"
     assert len(names) == 14
 

@@ -158,6 +158,17 @@ def test_twelve_rows_are_named_in_a_small_figure() -> None:
     assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
+def test_rows_are_fewer_if_their_names_would_look_alike() -> None:
+    """In a small figure, names that differ only in the middle are above their rows."""
+    labels = [f"a call of a long name with {n} in the middle of it all" for n in range(12)]
+    found = pd.DataFrame({"label": labels, "gas_before": 3, "gas_after": range(4, 16)})
+    ax = plots.gas_change(found, figsize=(4, 3))
+    names = [name.get_text() for name in ax.get_yticklabels()]
+    assert 3 <= len(names) < 12
+    assert f"{len(names)} largest of 12" in ax.get_title()
+    assert {name.get_horizontalalignment() for name in ax.get_yticklabels()} == {"left"}
+
+
 def test_versions_have_their_dates_on_request() -> None:
     """Below each version its date, interpolated between known times; without times that is refused."""
     frame, changes = OBSERVATIONS.assign(ledger_timestamp=None), timeline()

@@ -10,8 +10,10 @@ from datetime import date
 import pytest
 
 from tests.unit.gas.observed import frame, row
+from toolkit._present.text import PERCENT
 from toolkit.gas._compare import compare
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
+from toolkit.reports._verdict import verdict_content, verdict_html
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "waived", "reason": "known", "expires": "2026-06-01"}
@@ -44,6 +46,23 @@ def test_annotations_are_commands_and_one_verdict(judged):
     assert (kinds.count("error"), kinds.count("warning")) == (4, 2)
     assert any("rises: from 100 to 150 gas units (+50, +50 %25) is over 2 %25" in line for line in lines)
     assert "::error title=Gas not judged::silent: no response on the after side: http_503" in lines
+
+
+def test_a_verdict_names_causes_and_reasons_once(judged):
+    """The largest rise is first; calls of one reason share a card, and the lead counts them all."""
+    comparison, gate = judged
+    shown = verdict_content(gate)
+    cards = {title: [[one.label for one in card] for card in found] for title, _, found in shown["groups"]}
+    assert cards == {
+        "Regressed": [["fails"], [HOSTILE, "rises"]],
+        "Could not be judged": [["silent"]],
+        "Waived": [["gone"], ["waived"]],
+    }
+    for count in ("8 calls", "3 regressed (+50 % to ×9)", "1 could not be judged", "2 waived"):
+        assert count.replace(" %", PERCENT) in shown["lead"]
+    page = verdict_html(comparison, gate)
+    assert page.count("no response on the after side") == 1
+    assert "is over" not in page
 
 
 def test_annotations_are_attached_to_a_line(judged):

@@ -345,7 +345,7 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
             for way in np.unique(ways):
                 mine = rows[ways == way]
                 first, last = versions[mine[[0, -1]]]
-                grows = any(one.version_first < last and first < one.version_last for one in slopes)
+                grows = first < last and any(one.version_first < last and first < one.version_last for one in slopes)
                 middle = versions[mine].mean()
                 if grows:
                     line = np.polyfit(versions[mine] - middle, gas[mine], 1)

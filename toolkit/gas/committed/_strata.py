@@ -62,10 +62,34 @@ def _type_arguments_text(value: object) -> str:
     return f"of {text if len(text) <= 60 else text[:57] + '...'}" if text else "without types"  # noqa: PLR2004  # a longer one does not fit a line
 
 
+def _abort_text(value: object) -> str:
+    """Return an abort code in words, with its category if it is one that Move's `error` module makes."""
+    code = int(str(value))
+    category = ERROR_CATEGORIES.get(code >> 16) if code & 0xFFFF <= MAX_ERROR_REASON else None
+    return f"abort code {code}" if category is None else f"abort code {code:#x} ({category})"
+
+
+MAX_ERROR_REASON = 255  # modules number their errors from 1; 200,001 is a code of the module's own, not a category
+# Of `0x1::error`: the bits of an abort code above the 16 of its reason. Nodes show such codes as hexadecimal numbers.
+ERROR_CATEGORIES = {
+    1: "invalid argument",
+    2: "out of range",
+    3: "invalid state",
+    4: "unauthenticated",
+    5: "permission denied",
+    6: "not found",
+    7: "aborted",
+    8: "already exists",
+    9: "resource exhausted",
+    10: "cancelled",
+    11: "internal",
+    12: "not implemented",
+    13: "unavailable",
+}
 # The columns of the key in the order in which names have them, and their values in words.
 WORDS: Mapping[str, Callable[[object], str]] = {
     "success": lambda value: "succeeding" if value else "failing",
-    "abort_code": lambda value: f"abort code {value}",
+    "abort_code": _abort_text,
     "slots_created": lambda value: _slots_text(value, "new"),
     "slots_deleted": lambda value: _slots_text(value, "deleted"),
     "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
