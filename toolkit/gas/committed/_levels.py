@@ -342,8 +342,8 @@ class _Sides:
         """Return the levels of the two sides that are one way: one that stays, or one that ends and one that begins."""
         matched = list(zip(self.before, self.after, strict=False))
         if len(self.before) == len(self.after) > 1 and self.before != self.after:
-            # One factor for all ways is one reason, even if a level is then where another was. So is one amount, such as
-            # a slot more, if no level stays.
+            # One factor for all ways is one reason, even if a level is then where another was. So is one amount, such
+            # as a slot more, if no level stays.
             means = np.array([(self._mean(one, later=False), self._mean(two, later=True)) for one, two in matched])
             ratios, moved = means[:, 1] / np.maximum(means[:, 0], NOTHING), means[:, 1] - means[:, 0]
             amount = np.ptp(moved) <= self.calls.unit and not set(self.before) & set(self.after)
