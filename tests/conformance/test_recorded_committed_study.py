@@ -122,7 +122,10 @@ def test_compare_sees_the_upgrade_with_its_cause(run):
 
 
 def test_compare_sees_the_schedule(run):
-    """Around 707 every kind became cheaper; the mean of `transfer` rose, because more of them pay for a new slot."""
+    """Around 707 every kind became cheaper; the mean of `transfer` rose, because more of them pay for a new slot.
+
+    Of 79 transfers before 32 pay for one, of 37 after 23: that may be chance, and the gate says so.
+    """
     found = compared(run, 700, 890)
     assert changes_of(found) == {
         ("bump", 22, 6, "schedule"),
@@ -130,8 +133,8 @@ def test_compare_sees_the_schedule(run):
         ("transfer", 230, 340, None),
     }
     gate = found.gate("2%")
-    assert [one.label for one in gate.regressions] == ["transfer"]
-    assert [one.label for one in gate.not_judged] == ["put"]
+    assert not gate.regressions
+    assert {one.label for one in gate.not_judged} == {"put", "transfer"}
 
 
 def test_a_gate_judges_the_mean_fee_also_if_only_the_mix_moved(run):

@@ -23,6 +23,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -94,7 +95,8 @@ def run_command(line: str) -> None:
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE), line
         return
     assert words[0] == "ledger-toolkit", f"unknown program: {line}"
-    code = main(words[1:])
+    with mock.patch.dict(os.environ, COLUMNS="80"):  # as in a terminal
+        code = main(words[1:])
     assert code == 0 or line.endswith("|| true"), f"exit code {code}: {line}"
 
 

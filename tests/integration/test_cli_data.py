@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -57,6 +60,14 @@ def test_a_table_fits_in_a_terminal(run, monkeypatch, frame):
     lines = run("transactions", "--versions", "4900:4999", "--frame", frame).splitlines()
     assert len(lines[0].split()) >= 3
     assert max(map(len, lines)) <= 80
+
+
+def test_a_pipe_gets_tables_whole():
+    """Whoever searches the output finds every column, and no name is shortened."""
+    here = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "toolkit", "transactions", "--versions", "100:104"]
+    head = subprocess.run(command, capture_output=True, text=True, check=True, env=here).stdout.partition("\n")[0]
+    assert head.split()[-2:] == ["sender", "type"]
 
 
 def test_events_have_a_column_per_field(run, node, tmp_path):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolkit.frames._display import ShownFrame
     from toolkit.gas._study import Study
 
+_NO_TERMINAL = 10_000  # characters of a line, more than any table has
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
 
 Texts = list[str] | None  # of an option that may be repeated
@@ -163,7 +164,7 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
 
 def print_table(rows: Sequence[Sequence[str]], *, head: Sequence[str], right: Collection[int]) -> None:
     """Print rows of text as a table that fits in the terminal."""
-    kept = fitted_columns([*zip(head, *rows, strict=True)], get_terminal_size().columns, right=right)
+    kept = fitted_columns([*zip(head, *rows, strict=True)], _width(), right=right)
     names, *lines = zip(*kept.values(), strict=True)
     print(*text_table(lines, head=names, right={n for n, place in enumerate(kept) if place in right}), sep="\n")
 
@@ -172,7 +173,12 @@ def table(frame: pd.DataFrame, *, rows: int, columns: Sequence[str] | None = Non
     """Return a frame as a table that fits in the terminal."""
     from toolkit.frames._display import fitted, show
 
-    return fitted(show(frame, rows=rows, columns=columns), get_terminal_size().columns)
+    return fitted(show(frame, rows=rows, columns=columns), _width())
+
+
+def _width() -> int:
+    """Return the columns of the terminal, or those of COLUMNS. A pipe or a file gets tables whole."""
+    return get_terminal_size(fallback=(_NO_TERMINAL, 24)).columns
 
 
 def print_rows(

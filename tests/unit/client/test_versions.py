@@ -136,7 +136,7 @@ def test_text_that_is_no_plan_names_the_forms(plan):
         ("0:10/0", HEAD, "must be 1 or more"),
         *((plan, HEAD, "the forms are") for plan in (None, 1.5, b"1:2", {"a": 1}, object())),
         ("0:", 10**9, r"1,000,000,001 versions.*use a/n or a step"),
-        ("2026-05-01..2026-06-01", HEAD, "needs block times"),
+        ("2026-05-01..2026-06-01", HEAD, "times of blocks"),
     ],
 )
 def test_what_cannot_be_a_plan_is_refused(plan, head, words):

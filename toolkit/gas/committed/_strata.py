@@ -62,9 +62,9 @@ def _type_arguments_text(value: object) -> str:
     return f"of {text if len(text) <= 60 else text[:57] + '...'}" if text else "without types"  # noqa: PLR2004  # a longer one does not fit a line
 
 
-def _abort_text(value: object) -> str:
+def _abort_text(value: Any) -> str:
     """Return an abort code in words, with its category if it is one that Move's `error` module makes."""
-    code = int(str(value))
+    code = int(value)
     category = ERROR_CATEGORIES.get(code >> 16) if code & 0xFFFF <= MAX_ERROR_REASON else None
     return f"abort code {code}" if category is None else f"abort code {code:#x} ({category})"
 
