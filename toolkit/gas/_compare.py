@@ -567,7 +567,10 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         found |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
     if not fees.count:
         since = f" since the change at version {ran.since:,}" if ran.since else ""
-        found |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
+        where = f"{since} on the {name} side"
+        if ran.above > ran.since:
+            where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
+        found |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{where}"}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found
 

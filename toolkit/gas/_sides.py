@@ -47,6 +47,8 @@ class Ran:
         Version of the last change that can affect the call; 0 if none is known.
     last : int
         Last version of the side.
+    above : int
+        Version up to which they count for the other side; 0 if they all count for this one.
     why : str
         Why they are not known; empty if they are.
     stored : Fees or None
@@ -57,13 +59,14 @@ class Ran:
     frame: pd.DataFrame = field(default_factory=pd.DataFrame)
     since: int = 0
     last: int = 0
+    above: int = 0
     why: str = ""
     stored: Fees | None = None
     price: int = 0
 
     def beyond(self, version: int) -> Ran:
         """Return those above a version."""
-        return replace(self, frame=self.frame[self.frame["ledger_version"] > version])
+        return replace(self, frame=self.frame[self.frame["ledger_version"] > version], above=version)
 
     @property
     def good(self) -> pd.DataFrame:
