@@ -49,7 +49,7 @@ VM_STATUS_CODES = dict(zip(_WORDS[1::2], map(int, _WORDS[::2]), strict=True))
 VM_STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
 
 # Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
-_CATEGORIES = {
+ERROR_CATEGORIES = {
     1: "invalid argument",
     2: "out of range",
     3: "invalid state",
@@ -64,6 +64,9 @@ _CATEGORIES = {
     12: "not implemented",
     13: "unavailable",
 }
+# Modules number their errors from 1: 200,001 is a code of the module's own, although its upper bits are a category. The
+# framework keeps the convention, also with larger numbers.
+_MAX_REASON = 255
 # Abort codes of native functions, which have no error map. Source: the table extension of the VM.
 _NATIVE_ABORTS = {
     ("0x1::table", 0x6407): "the table already has an item with this key",
@@ -73,6 +76,18 @@ _ABORT = re.compile(
     r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
     r"(?:: (?P<sentence>[^\n]{1,300}))?"
 )
+
+
+def error_category(code: int, module: str = "") -> str | None:
+    """Return the category that an abort code has by the convention of the Move standard library; None if it has none.
+
+    Examples
+    --------
+    >>> error_category(0x80001), error_category(200_001), error_category(0x507D3, "0x1::multisig_account")
+    ('already exists', None, 'permission denied')
+    """
+    keeps = code & 0xFFFF <= _MAX_REASON or module.startswith("0x1::")
+    return ERROR_CATEGORIES.get(code >> 16) if keeps else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +120,7 @@ class Abort:
     @property
     def category(self) -> str | None:
         """Error category encoded in the code by the convention of the Move standard library, or None."""
-        return _CATEGORIES.get(self.code >> 16 & 0xFF)
+        return error_category(self.code, self.module or "")
 
     @property
     def native(self) -> str | None:

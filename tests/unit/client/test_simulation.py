@@ -26,7 +26,7 @@ from toolkit.client._simulation import abort_parts
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.frames._schema import DIFF
 from toolkit.wire import EntryFunction
-from toolkit.wire._aborts import _CATEGORIES, Abort
+from toolkit.wire._aborts import ERROR_CATEGORIES, Abort
 
 HANDLE = "0x" + "0" * 61 + "abc"
 M = module("m", functions=[function("pay", ["&signer"], is_entry=True, is_view=False)])
@@ -186,7 +186,7 @@ class TestDiff:
 class TestExplain:
     """Plain words."""
 
-    @pytest.mark.parametrize(("number", "words"), _CATEGORIES.items())
+    @pytest.mark.parametrize(("number", "words"), ERROR_CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
         told = abort_parts(
@@ -199,6 +199,8 @@ class TestExplain:
         ("status", "told"),
         [
             ("Move abort in 0x1::m: 0x5", "the code in 0x1::m aborted: code 0x5"),
+            # 200,001 is a number of the module's own.
+            ("Move abort in 0xcafe::m: 0x30d41", "the code in 0xcafe::m aborted: code 0x30d41"),
             (
                 "Move abort in 0x1::table: 0x6507",
                 "the code in 0x1::table aborted: code 0x6507, the table has no item with this key",

@@ -13,6 +13,7 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._levels import ABSENT, MIN_SURE_CALLS, POSSIBLE, WINDOW, Calls, chance_of_shares, split
+from toolkit.wire._aborts import error_category
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,29 +64,12 @@ def _type_arguments_text(value: object) -> str:
 
 
 def _abort_text(value: Any) -> str:
-    """Return an abort code in words, with its category if it is one that Move's `error` module makes."""
+    """Return an abort code in words, as nodes show it if it has a category."""
     code = int(value)
-    category = ERROR_CATEGORIES.get(code >> 16) if code & 0xFFFF <= MAX_ERROR_REASON else None
+    category = error_category(code)
     return f"abort code {code}" if category is None else f"abort code {code:#x} ({category})"
 
 
-MAX_ERROR_REASON = 255  # modules number their errors from 1; 200,001 is a code of the module's own, not a category
-# Of `0x1::error`: the bits of an abort code above the 16 of its reason. Nodes show such codes as hexadecimal numbers.
-ERROR_CATEGORIES = {
-    1: "invalid argument",
-    2: "out of range",
-    3: "invalid state",
-    4: "unauthenticated",
-    5: "permission denied",
-    6: "not found",
-    7: "aborted",
-    8: "already exists",
-    9: "resource exhausted",
-    10: "cancelled",
-    11: "internal",
-    12: "not implemented",
-    13: "unavailable",
-}
 # The columns of the key in the order in which names have them, and their values in words.
 WORDS: Mapping[str, Callable[[object], str]] = {
     "success": lambda value: "succeeding" if value else "failing",
