@@ -198,4 +198,4 @@ def test_the_help_and_the_readme_name_every_exit_code_of_the_code():
     """Each constant of the code is there, and no other number."""
     codes = {0, cli.BAD_INPUT, cli.REFUSED, cli.UNREACHABLE, cli.STOPPED, cli.INTERNAL, cli.INTERRUPTED, cli.UNHEARD}
     codes |= {_comparisons.REGRESSED, _comparisons.NOT_JUDGED}
-    assert {int(number) for number in re.findall(r"(?:[:;]|or) (\d+) ", cli.EXIT_CODES)} == codes
+    assert {int(number) for number in re.findall(r"^  (\d+) ", cli.EXIT_CODES, re.MULTILINE)} == codes

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -39,13 +40,19 @@ except ImportError as error:  # another distribution has replaced toolkit/__init
 __all__ = ["app", "main"]
 
 BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 70, 130, 141
-EXIT_CODES = (
-    "Exit codes: 0 success, even if rows failed or a simulated transaction would fail; 1 a call regressed (compare, "
-    "snapshot --check); 2 bad input, or a file that cannot be read or written; 3 the node rejected a request; 4 the "
-    "node does not respond; 5 the command stopped early (the disk is full, memory ran out, a worker died, or the node "
-    "asked for a long wait: repeat the command to continue) or the node's ledger was replaced; 6 a gate could not "
-    "judge a call, or judged none; 70 internal error; 130 interrupted; 141 the reader of the output closed it."
-)
+EXIT_CODES = """\b
+Exit codes:
+  0    success, even if rows failed or a simulated transaction would fail
+  1    a call regressed (compare, snapshot --check)
+  2    bad input, or a file that cannot be read or written
+  3    the node rejected a request
+  4    the node does not respond
+  5    stopped early (full disk, out of memory, lost worker, a node that asks for
+       a long wait: repeat the command), or the node's ledger was replaced
+  6    a gate could not judge a call, or judged none
+  70   internal error
+  130  interrupted
+  141  the reader of the output closed it"""
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 # New objects before the garbage collector runs: what a command loads stays in use until the command ends.
@@ -60,7 +67,14 @@ class _InterruptedError(Exception):
 
 
 class _Group(TyperGroup):
-    """A command group that preserves the message of a KeyboardInterrupt."""
+    """A command group that lists its commands by subject and preserves the message of a KeyboardInterrupt."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands below their panels' titles, which typer would do only with rich."""
+        listed = [self.commands[name] for name in self.list_commands(ctx)]
+        for title, commands in groupby(listed, lambda one: one.rich_help_panel or "Commands"):
+            with formatter.section(title):
+                formatter.write_dl([(one.name, one.get_short_help_str()) for one in commands])
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -78,6 +92,21 @@ class _Command(TyperCommand):
             if one.metavar is None and not getattr(one, "is_flag", False) and one.name not in _CHOICES:
                 one.metavar = max(one.opts, key=len).rpartition("-")[2].upper()
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the usage without typer's braces around required arguments."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments by name, without Python's types."""
+        rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        for one in self.get_params(ctx):
+            name, text = one.get_help_record(ctx)
+            rows[one.param_type_name].append((name if one.param_type_name == "option" else one.metavar, text))
+        for kind, records in rows.items():
+            if records:
+                with formatter.section(f"{kind.title()}s"):
+                    formatter.write_dl(records)
+
 
 app = typer.Typer(
     name="ledger-toolkit",
@@ -88,30 +117,34 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 study_app = typer.Typer(help="Write, plan and run gas studies.", rich_markup_mode=None)
-app.add_typer(study_app, name="study")
+app.add_typer(study_app, name="study", rich_help_panel="Measure gas")
 
 
-def _add(group: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+def _add(group: typer.Typer, command: Callable[..., None], name: str | None = None, panel: str | None = None) -> None:
     """Add a command. Its help is its docstring, with the examples after the options."""
     about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
     lines = ["\b", "Examples:", *(f"  {line}" for line in examples.splitlines())]
     # The whole first paragraph: typer would truncate the command's summary after 45 characters.
     short = about.partition("\n\n")[0]
-    group.command(name, cls=_Command, help=about, short_help=short, epilog="\n".join(lines))(command)
+    epilog = "\n".join(lines)
+    group.command(name, cls=_Command, help=about, short_help=short, epilog=epilog, rich_help_panel=panel)(command)
 
 
 for _name in ("new", "plan", "schema", "run"):
     _add(study_app, getattr(studies, f"study_{_name}"), _name)
-for _command in (
-    *(studies.demo, studies.node, workbench_app.app),
-    *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate, calls.replay),
-    *(calls.transactions, calls.events, calls.resources, calls.balances),
-    *(calls.sync, calls.sql),
-    *(studies.report, comparisons.compare, comparisons.snapshot),
-    *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
-    studies.grade,
-):
-    _add(app, _command)
+for _panel, _commands in {
+    "Start": (studies.demo, calls.info, calls.probe, workbench_app.app, studies.node),
+    "Read": (calls.account, calls.module, calls.view, calls.table_item, calls.resources),
+    "Read transactions": (calls.transactions, calls.events, calls.balances, calls.sync, calls.sql),
+    "Execute": (calls.simulate, calls.replay),
+    "Teach": (studies.grade,),
+    "Measure gas": (  # last, because typer lists groups, such as study, after commands
+        *(studies.report, comparisons.compare, comparisons.snapshot),
+        *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
+    ),
+}.items():
+    for _command in _commands:
+        _add(app, _command, panel=_panel)
 
 
 @app.callback(invoke_without_command=True)
@@ -250,8 +283,8 @@ def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, str]:
         return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
-        said = error.format_message().rstrip(".")
-        return BAD_INPUT, f"error: {said}. {_advice(error, given)}"
+        said = error.format_message().removesuffix(".").replace(": Value error, ", ": ")  # pydantic's, for a choice
+        return BAD_INPUT, f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
 
@@ -265,7 +298,8 @@ def _advice(error: Any, given: Sequence[str]) -> str:
     options = {option for one in context.command.params for option in one.opts}
     if plan is not None and "--versions" in options - {*given}:
         return f"Pass the versions as --versions {plan}"
-    return f"Try {context.command_path} --help."
+    usage = " ".join(context.get_usage().split()) if isinstance(context.command, _Command) else "For help"
+    return f"{usage}; see {context.command_path} --help."
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

@@ -31,15 +31,19 @@ Listed = StrEnum("Listed", ["balances", "modules", "resources"])
 Rows = StrEnum("Rows", ["transactions", "changes", "events", "balance_changes", "failures"])
 
 
-def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = False) -> None:
+def info(
+    name: Annotated[str | None, Argument(metavar="NODE", help="Node, instead of --node.")] = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+) -> None:
     """Print the chain, head and oldest version of a node.
 
     Examples
     --------
     ledger-toolkit info
-    ledger-toolkit info --node mainnet
+    ledger-toolkit info mainnet
     """
-    with console.connected(where) as reached:
+    with console.connected(name or where) as reached:
         answer = reached.info()
     ledger = {"ledger_version": answer.ledger.version, "ledger_timestamp": answer.ledger.timestamp}
     ledger |= _facts(answer.ledger, "chain_id oldest_version epoch block_height")

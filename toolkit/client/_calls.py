@@ -412,8 +412,9 @@ def encode_arguments(
     """
     expected = len(function.generic_type_params)
     if len(type_arguments) != expected:
-        such = " (such as 0x1::aptos_coin::AptosCoin)" if expected > len(type_arguments) else ""
-        raise InputError(f"{where}: expected {plural(expected, 'type argument')}{such}, got {len(type_arguments)}")
+        such = "; pass type_arguments=, or -t in a shell, such as 0x1::aptos_coin::AptosCoin"
+        advice = such if expected > len(type_arguments) else ""
+        raise InputError(f"{where}: expected {plural(expected, 'type argument')}, got {len(type_arguments)}{advice}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):
         given = tuple(parse_type_tag(text) for text in type_arguments)
@@ -688,11 +689,10 @@ class _PreparedRead(Generic[T, Types]):
             If a module cannot be looked up.
         """
         encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
-        asked = self._asked if version is None else f"{self._asked} at version {version:,}"
         try:
             _, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
-            raise needed_for(asked, error) from None
+            raise needed_for(self._asked, error) from None
         except (NodeError, NodeUnreachable):
             if (untyped := self._untyped()) is None:
                 raise
@@ -701,6 +701,7 @@ class _PreparedRead(Generic[T, Types]):
         if version is not None:
             url = f"{request.url}?ledger_version={version}"  # the URLs of reads have no query
             request = replace(request, url=url, ledger_version=version)
+        asked = self._asked if version is None else f"{self._asked} at version {version:,}"
         finish = partial(self._finished, form, version, encoded_by)
         return PreparedCall(request, asked, finish, version, self._gas)
 

@@ -12,7 +12,7 @@ from toolkit.client._batch import call_frame
 from toolkit.client._http import served_ledger
 from toolkit.client._ledger_transport import LedgerTransport
 from toolkit.client._simulation import Simulation
-from toolkit.errors import InputError
+from toolkit.errors import InputError, ToolkitError
 from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger, ForkTransport, call_framework
 from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
@@ -44,6 +44,10 @@ _MAX_SECONDS = 10**10  # times beyond the year 9999 cannot be shown
 _NO_REPLAY = (
     "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
     "node.fork(version - 1)"
+)
+_NO_BYTECODE = (
+    "{} is an embedded node: its contracts are a Python model without bytecode, so a fork or a replay has nothing to "
+    "run; to fork it, use toolkit.connect(ledger).fork() in the process that has its Ledger"
 )
 
 
@@ -422,14 +426,21 @@ def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes
 
 def fork_of(node: Any, ledger_version: int | None = None) -> Fork:
     """Return a fork of a node; see `Node.fork`."""
-    ledger = served_ledger(node.url)
-    return Fork(node, ledger_version) if ledger is None else EmbeddedFork(node, ledger, ledger_version)
+    if (ledger := served_ledger(node.url)) is not None:
+        return EmbeddedFork(node, ledger, ledger_version)
+    check_bytecode(node)
+    return Fork(node, ledger_version)
 
 
 def check_bytecode(node: Any) -> None:
     """Raise InputError for an embedded node, on which nothing can be replayed."""
     if served_ledger(node.url) is not None:
         raise InputError(_NO_REPLAY)
+    build = None
+    with suppress(ToolkitError):  # a node that offers only the three POST operations has no build
+        build = node.info().git_hash
+    if (build or "").startswith("embedded"):
+        raise InputError(_NO_BYTECODE.format(node.name))
 
 
 class _EmbeddedSimulation(ForkSimulation):

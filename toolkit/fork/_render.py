@@ -86,8 +86,8 @@ def parsed_module(code: bytes, name: str) -> Module:
         return read_module(bytes(code))
     except MoveError as error:
         raise SchemaError(
-            f"the code of {name} is not bytecode that the machine reads ({error.message}). The contracts of an "
-            "embedded node are Python: fork it in the process that has its Ledger"
+            f"the code of {name} is not bytecode that the machine reads ({error.message}); the contracts of an "
+            "embedded node are a Python model, which only the process that has its Ledger can fork"
         ) from None
 
 

@@ -474,7 +474,7 @@ def _rows(
             "standard": movement.standard,
             "deposited": movement.deposited,
             "withdrawn": movement.withdrawn,
-            "fee_octas": movement.fee,
+            "fee_octas": movement.fee if movement.fee < 2**63 else None,  # more than all coins; `change` is exact
             "change": movement.net - movement.fee if movement.known else None,
             "balance_after": _after(owner, asset, stores, seen),
         }

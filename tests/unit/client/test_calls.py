@@ -161,7 +161,7 @@ class TestView:
         node, fake = node_with({"GET /accounts/0x1/module/m": gone})
         with pytest.raises(VersionPruned) as caught:
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=3)
-        assert str(caught.value).startswith("view 0x1::m::supply at version 3: module 0x1::m at version 3: ")
+        assert str(caught.value).startswith("view 0x1::m::supply: module 0x1::m at version 3: ")
         assert (caught.value.status, caught.value.ledger.oldest_version) == (410, 400)
         assert fake.sent("POST /view") == []
 

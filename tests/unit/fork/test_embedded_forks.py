@@ -70,3 +70,11 @@ def test_a_copy_is_apart_from_its_ledger():
     assert ledger.copy().digest() == ledger.digest()
     with pytest.raises(InputError, match="301"):
         ledger.copy(301)
+
+
+def test_a_served_ledger_has_nothing_that_a_fork_could_run():
+    """Over HTTP there are only its answers: the contracts are classes in the process of the server."""
+    with toolkit.embedded.serve(Ledger()) as url, toolkit.connect(url) as far:
+        for run in (far.fork, lambda: toolkit.replay(far, "0:0")):
+            with pytest.raises(InputError, match="without bytecode"):
+                run()

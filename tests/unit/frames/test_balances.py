@@ -201,6 +201,14 @@ def test_a_refund_above_the_fee_is_a_gain():
     assert told(rows[long(ALICE), APT]) == (0, 0, NET - 5_000, 5_000 - NET, 9_000)
 
 
+def test_a_fee_that_no_account_can_pay_spoils_no_other_row():
+    """Of a broken node: its octas do not fit the column, the change does."""
+    rows = balances([coin("CoinDeposit", BOB, 7), fee()], [coin_store(ALICE, 1)], gas_unit_price=str(2**63))
+    assert pd.isna(rows[long(ALICE), APT]["fee_octas"])
+    assert rows[long(ALICE), APT]["change"] == -9 * 2**63
+    assert rows[long(BOB), APT]["change"] == 7
+
+
 def test_a_discarded_simulation_moves_nothing():
     """No fee statement, no events: an empty frame with its columns."""
     assert balances([], [], success=False, vm_status="SEQUENCE_NUMBER_TOO_OLD", gas=0) == {}
