@@ -81,7 +81,7 @@ class Node(Reads):
         Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
         Read pruned versions from the archive node that the node advertises, if its URL is https. The API key is sent to
-        the archive node only if it is on the same site.
+        the archive node only if it has the same host and port.
     timeout_s : float, default 30.0
         Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
         fails and is not retried.
@@ -226,7 +226,7 @@ class Node(Reads):
                 copy.close()
 
     def _archive_transport(self, archive: str) -> Transport | BulkEngine:
-        """Return a transport to an archive node, with credentials only if it is on the same site as this node."""
+        """Return a transport to an archive node, with credentials only if it has the same host and port as this node."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
@@ -829,8 +829,8 @@ def connect(
         call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), an
         http(s) URL with or without ``/v1``, or a `toolkit.embedded.Ledger`, which is served on this machine until exit.
     api_key : str, optional
-        Sent as a bearer token to the node's host, and to an archive node only if it is on the same site. By default,
-        the value of the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password.
+        Sent as a bearer token to the node's host, and to an archive node only if it has the same host and port. By
+        default, the value of the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password.
         Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
