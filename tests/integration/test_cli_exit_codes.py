@@ -50,13 +50,13 @@ def failing(monkeypatch):
     return fail
 
 
-@pytest.mark.parametrize("group", [[], ["study"]])
-def test_a_command_without_arguments_prints_its_help(command, group):
+@pytest.mark.parametrize(("group", "title"), [([], "Measure gas"), (["study"], "Commands")])
+def test_a_command_without_arguments_prints_its_help(command, group, title):
     """Help on stdout as `--help` prints it, nothing on stderr, exit code 0."""
     bare, asked = command(*group), command(*group, "--help")
     assert (bare.returncode, bare.stderr) == (0, "")
     assert bare.stdout == asked.stdout
-    assert "\nCommands:\n" in bare.stdout
+    assert f"\n{title}:\n" in bare.stdout
 
 
 ENDS = {
