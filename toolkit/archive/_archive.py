@@ -62,8 +62,8 @@ class Archive(TransactionStore):
     node : Node, optional
         Answers requests that the archive cannot, such as for resources written before the archive's first version.
     files : str, optional
-        The URL at which `sync` stored the files, if they are not in the folder. It is not taken from the folder, which
-        anybody may have written.
+        The URL at which `sync` stored the files, if they are not in the folder. A URL that is written in the folder is
+        not used, because someone else may have written it.
 
     Raises
     ------

@@ -226,7 +226,7 @@ class Node(Reads):
                 copy.close()
 
     def _archive_transport(self, archive: str) -> Transport | BulkEngine:
-        """Return a transport to an archive node, with credentials only if it has the same host and port as this node."""
+        """Return a transport to an archive node, with credentials only if it has this node's host and port."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
@@ -830,8 +830,8 @@ def connect(
         http(s) URL with or without ``/v1``, or a `toolkit.embedded.Ledger`, which is served on this machine until exit.
     api_key : str, optional
         Sent as a bearer token to the node's host, and to an archive node only if it has the same host and port. By
-        default, the value of the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password.
-        Pass an empty string to send none.
+        default, the value of the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and
+        password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
         JSON). The values are the same either way. Calls that nodes accept only in BCS, such as calls with an argument

@@ -141,8 +141,7 @@ class Fork:
     Attributes
     ----------
     node : Node
-        A node that answers from this fork: contracts, resources, table items and views of the fork, with the same
-        methods as any node.
+        A node that reads from this fork: contracts, resources, table items and views, with the methods of any node.
 
     Examples
     --------

@@ -254,9 +254,9 @@ class Replay:
 
     Notes
     -----
-    Not reproduced: code that asks how many items the whole state has (Unsupported), and keyless signatures, which the
-    ledger has checked. Aggregators that other transactions of a block change at the same time, and randomness, are
-    read from the state before the transaction.
+    Code that asks how many items the whole state has raises `Unsupported`. Keyless signatures are not checked again. If
+    other transactions of the block change an aggregator or use randomness, the replay reads the values from before the
+    transaction.
 
     Examples
     --------

@@ -180,8 +180,8 @@ def replay(
     function : str, optional
         Only transactions that call this function.
     code : path, bytes or iterable of bytes, optional
-        A compiled package, as for `Fork.publish`: transactions run again with it in place of what was published. That
-        it may be published is checked first, on the state before the first version.
+        A compiled package, as for `Fork.publish`, which replaces the published one when transactions run again. The
+        ledger must accept it on the state before the first version, which is checked first.
     gas_schedule : GasSchedule or mapping, optional
         A schedule, or parameters with new values or factors, such as ``{"instr.*": "x10"}``, under which transactions
         run again.

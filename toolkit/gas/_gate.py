@@ -89,7 +89,7 @@ class Gate:
     rules : Rules
         The rules that were applied.
     findings : tuple of Finding
-        What was found of each call, with the waiver that excuses it.
+        The finding for each call, with the waiver that excuses it.
     notes : tuple of str
         The age of the run, calls that have no baseline and are not named in the study, limits that do not apply, and
         rules without effect.

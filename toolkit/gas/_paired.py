@@ -70,7 +70,7 @@ _COMPARABLE = (Pair.CHEAPER, Pair.SAME, Pair.DEARER)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedComparison:
-    """The last transactions of some functions, as they were and under other code or another gas schedule.
+    """Replays of the last transactions of some functions: unchanged, and under other code or another gas schedule.
 
     Returned by `compare` with ``code=`` or ``gas_schedule=``.
 
@@ -80,7 +80,7 @@ class PairedComparison:
         One row per call: how many transactions become cheaper, dearer, fail or succeed, and the least, median and
         largest change.
     transactions : DataFrame
-        One row per transaction: gas and fee on both sides, what became of it (``pair``), and why it is not judged.
+        One row per transaction: gas and fee on both sides, the outcome (``pair``), and why it is not judged.
     names : tuple of str
         What the two sides are.
     warnings : tuple of str

@@ -216,8 +216,8 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         lines.append(f"{why}, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged:
         lines.append(
-            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
-            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
+            "to judge only the others, select their source (--source view@version), or waive these calls in the study "
+            '([[waiver]] with `call`, or with `source = "committed"` for all of a source)'
         )
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 

@@ -259,25 +259,26 @@ def _abort(value: object) -> object:
 
 
 class Batch(WireModel):
-    """Calls in a row, as one transaction: a script that every node takes.
+    """Several calls, run one after another in a single transaction.
 
-    The functions need not be entry functions: all public functions can be called. An argument of a call can be a result
-    of an earlier call. The script is composed when the batch is simulated, from the modules on the node.
+    All public functions can be called, not only entry functions, and a call can use the results of earlier calls. When
+    the batch is simulated, it becomes a script, which every node accepts.
 
     Parameters
     ----------
     calls : sequence of EntryFunction or ViewFunction
-        The calls, in order. Signers are left out of their arguments, as of any call: the sender and the secondary
-        signers, in order, are passed for the leading parameters ``&signer``. Or all arguments are given, with
-        ``Batch.signer(1)`` or a result for a parameter ``&signer``.
+        The calls, in order. Leave out the signers: the leading ``&signer`` parameters receive the sender and then the
+        secondary signers. To choose signers yourself, pass all arguments, with ``Batch.signer(1)`` or a result for each
+        ``&signer``.
     abort : int or result, optional
-        End the script with this abort code instead of success. Nothing is written then, and values that must not be
-        lost may be left over, so every prefix of a batch runs. A result of type u64 as the code shows in the status.
+        End the script with this abort code instead of success. Nothing is then written, and values that must not be
+        dropped may be left over, so any prefix of a batch can run. To read a result of type u64, pass it as the code:
+        the status shows it.
 
     Raises
     ------
     InputError
-        If a call is not a call, or an argument is a result of a call that is not earlier.
+        If an item is not a call, or an argument is a result of the same or a later call.
 
     Notes
     -----
