@@ -129,3 +129,16 @@ def test_mistakes_are_one_line(run, arguments, text):
     line = run(*arguments, code=2)
     assert text in line
     assert line.count("\n") == 1
+
+
+def test_an_account_may_be_named(command):
+    """The names that `account` lists are addresses wherever one is expected; other text says where the names are."""
+    assert "0xa11ce" in command("account", "alice").stdout
+    assert "from 0xa11ce" in command("simulate", "0xcafe::registry::register", "carol", "--sender", "alice").stdout
+    given = ("--versions", "4000:4100", "--json", "--quiet")
+    rows = json.loads(command("balances", "--owner", "alice", *given).stdout)["rows"]
+    assert {row["owner"] for row in rows} == {toolkit.address("0xa11ce")}
+    found = json.loads(command("transactions", "--address", "alice", *given).stdout)["rows"]
+    assert [row["ledger_version"] for row in found] == [row["ledger_version"] for row in rows]
+    wrong = command("account", "alise")
+    assert (wrong.returncode, "ledger-toolkit account" in wrong.stderr) == (2, True)

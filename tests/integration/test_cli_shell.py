@@ -47,6 +47,19 @@ def test_the_help_of_each_command_has_examples_that_parse(command, words):
         assert name == "ledger-toolkit"
         assert tuple(given[: len(words)]) == words
         COMMANDS[words].make_context(line, given[len(words) :])
+    assert not re.search(r"<(str|int|path)>|list\[|[{}]", text.partition("Examples:")[0])
+
+
+def test_a_wrong_command_line_says_how_to_write_it(command):
+    """Its usage, without braces; a choice lists its values, without words of the library that checks it."""
+    told = command("replay", "3000").stderr
+    assert "VERSION" in told
+    assert "ledger-toolkit replay [OPTIONS] NODE VERSION" in told
+    assert "Did you mean 'info'? " in command("inof").stderr
+    told = command("transactions", "--frame", "rows").stderr
+    assert "'failures'" in told
+    assert "Value error" not in told
+    assert "-t in a shell" in command("view", "0x1::coin::supply").stderr
 
 
 def completed(shell, line, cwd):

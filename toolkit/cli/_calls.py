@@ -18,6 +18,7 @@ from toolkit.errors import InputError, NodeError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from toolkit.client._node import Node
 
 ArgumentsArgument = Annotated[
     Texts, Argument(help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
@@ -126,7 +127,8 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             _print_known(ledger)
         return
     with console.connected(where) as reached:
-        found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
+        wanted = console.address(reached, address, "ADDRESS")
+        found = reached.account(wanted, assets=asset or (), ledger_version=ledger_version)
         frames: dict[str, pd.DataFrame | None] = dict.fromkeys(Listed)
         for what in Listed:
             with suppress(NodeError):  # the node does not list it; the account's notes report this
@@ -260,9 +262,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, Argument(help="address::module::function")],
-    sender: Annotated[
-        str, Option(help="Account that sends the transaction; no key is needed.", callback=console.address)
-    ],
+    sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
@@ -287,9 +287,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
     values = [console.argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
-    asked = SimulationRequest(call, **(_fields(request) | {"sender": sender}))
     with console.connected(where) as reached:
-        result = reached.simulate(asked)
+        sent_by = console.address(reached, sender, "--sender")
+        result = reached.simulate(SimulationRequest(call, **(_fields(request) | {"sender": sent_by})))
         if out is not None:
             console.write_frame(_rows(result, rows), out)
         if not as_json:
@@ -390,7 +390,7 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-        rows = _named(_rows(found, frame), address)  # balance changes read state
+        rows = _named(reached, _rows(found, frame), address)  # balance changes read state
     read = found.transactions["ledger_version"]
     console.print_rows(rows, out, as_json=as_json, columns=_SHOWN[frame], versions=read)
 
@@ -418,9 +418,9 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_events, plan_versions
 
         plan, _ = plan_versions(reached, versions, state=False)
-        found = fetch_events(reached, event_type, plan.versions, progress=not quiet)
+        found = _named(reached, fetch_events(reached, event_type, plan.versions, progress=not quiet), address)
     hidden = ("event_index", "hash", "account_address", "creation_number", "sequence_number")
-    console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden, versions=plan.versions)
+    console.print_rows(found, out, as_json=as_json, hidden=hidden, versions=plan.versions)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
@@ -446,7 +446,8 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
-        found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
+        owner = console.address(reached, address, "ADDRESS")
+        found = fetch_resources(reached, owner, tag, versions, times=times, progress=not quiet)
     read = found["ledger_version"]
     console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(times=times)), versions=read)
 
@@ -473,9 +474,8 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
         frame = found.balance_changes  # may read the state before a change
     unread = int(found.transactions["error_code"].notna().sum())
     if owner:
-        from toolkit.frames._addresses import address
-
-        frame = frame[frame["owner"].isin([address(one) for one in owner])].reset_index(drop=True)
+        owners = [console.address(reached, one, "--owner") for one in owner]
+        frame = frame[frame["owner"].isin(owners)].reset_index(drop=True)
     read = found.transactions["ledger_version"]
     console.print_rows(frame, out, as_json=as_json, columns=_BALANCES, unread=unread, versions=read)
 
@@ -490,11 +490,11 @@ def _rows(found: Any, rows: Rows) -> Any:
     return found.failures() if rows == Rows.failures else getattr(found, rows.value)
 
 
-def _named(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
+def _named(node: Node, frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     """Return the rows that mention the account, module, function or type in ``--address``."""
     from toolkit.frames._addresses import involving
 
-    return frame if name is None else involving(frame, name)
+    return frame if name is None else involving(frame, console.address_of_name(node, name) or name)
 
 
 # archives ------------------------------------------------------------------------------------------------------------

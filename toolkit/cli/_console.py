@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from typer import Argument, CallbackParam, Option
+from typer import Argument, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
@@ -76,14 +76,22 @@ OutOption = Annotated[
 ]
 
 
-def address(option: CallbackParam, text: str) -> str:
-    """Return the address of an option. Raise InputError that names the option if it is not one."""
+def address_of_name(node: Node, text: str) -> str | None:
+    """Return the address of a known account by its name, such as alice on the embedded node."""
+    from toolkit.client._accounts import known_names
+
+    return {name: known for known, name in known_names(node).items()}.get(text)
+
+
+def address(node: Node, text: str, option: str) -> str:
+    """Return an address, written as such or as a name. Raise InputError that names the option for any other text."""
     from toolkit.move import parse_address
 
     try:
-        return parse_address(text)
+        return address_of_name(node, text) or parse_address(text)
     except InputError as error:
-        raise InputError(f"{option.opts[0]}: {error}") from None
+        hint = "; `ledger-toolkit account` lists the names of accounts" if node.name == "embedded" else ""
+        raise InputError(f"{option}: {error}{hint}") from None
 
 
 def connected(where: str) -> Node:

@@ -130,7 +130,11 @@ def timeline(
     >>> frame["kind"].value_counts().to_dict()
     {'code': 3, 'schedule': 3, 'config': 1}
     """
-    return timeline_frame(found_timeline(node, versions, modules=modules, initial=initial, progress=progress))
+    found = found_timeline(node, versions, modules=modules, initial=initial, progress=progress)
+    if found.unread:
+        unread = "; ".join(map(unread_text, found.unread))
+        warn_caller(f"the timeline may lack changes, because not everything could be read: {unread}")
+    return timeline_frame(found)
 
 
 def found_timeline(
@@ -155,9 +159,6 @@ def found_timeline(
     with progress_bar(0, "changes", show=progress) as bar:
         found = find_timeline(node, first, last, names, evidence=Evidence(node, bar), oldest=oldest, initial=initial)
     guard.check_at_end()
-    if found.unread:
-        unread = "; ".join(map(unread_text, found.unread))
-        warn_caller(f"the timeline may lack changes, because not everything could be read: {unread}")
     return found
 
 

@@ -71,7 +71,7 @@ def grade(
     Raises
     ------
     InputError
-        If `folder` has no subfolders, a file cannot be read or written, or nbclient is not installed.
+        If no subfolder of `folder` has a notebook, a file cannot be read or written, or nbclient is not installed.
 
     Examples
     --------
@@ -90,8 +90,8 @@ def grade(
         students = sorted(one for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}; expected a folder with one subfolder per student") from None
-    if not students:
-        raise InputError(f"{folder} has no subfolders; expected one per student")
+    if not any(place.glob("*/**/*.ipynb")):
+        raise InputError(f"{folder} has no subfolders with notebooks; expected one subfolder per student")
     copies: dict[int, Copy] = {}
     frame = _written(copies, known, out)  # so that a folder that cannot be written is an error now
     workers = min(jobs or os.cpu_count() or 1, len(students))

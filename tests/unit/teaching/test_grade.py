@@ -292,6 +292,9 @@ def test_a_folder_without_students_is_an_error(tmp_path, capsys):
     with pytest.raises(InputError, match="cannot read exercises from"):
         grade(tmp_path, exercises=tmp_path / "exercises.json")
     (tmp_path / "class" / "ana").mkdir(parents=True)
+    with pytest.raises(InputError, match="has no subfolders with notebooks"):
+        grade(tmp_path / "class")
+    (tmp_path / "class" / "ana" / "04.ipynb").write_text("{")
     with pytest.raises(InputError, match="cannot be written"):
         grade(tmp_path / "class", out=tmp_path / "exercises.json")
     assert main(["grade", str(tmp_path / "missing")]) == 2
