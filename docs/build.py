@@ -68,7 +68,10 @@ def command_line() -> str:
     )
     text = text.replace("\b\n", "")  # which keeps click from filling a paragraph
     text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)  # cut summaries; the contents of the page list them
-    return re.sub(r"^Examples:\n((?:  .*\n)+)", r"**Examples**:\n\n```bash\n\1```\n", text, flags=re.MULTILINE)
+    for title, language in (("Examples", "bash"), ("Exit codes", "text")):
+        block = rf"**{title}**:\n\n```{language}\n\1```\n"
+        text = re.sub(rf"^{title}:\n((?:  .*\n)+)", block, text, flags=re.MULTILINE)
+    return text
 
 
 def lessons() -> dict[str, str]:

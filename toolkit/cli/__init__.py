@@ -71,7 +71,7 @@ class _Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands below their panels' titles, which typer would do only with rich."""
-        listed = [self.commands[name] for name in self.list_commands(ctx)]
+        listed: list[Any] = [self.commands[name] for name in self.list_commands(ctx)]
         for title, commands in groupby(listed, lambda one: one.rich_help_panel or "Commands"):
             with formatter.section(title):
                 formatter.write_dl([(one.name, one.get_short_help_str()) for one in commands])
@@ -88,24 +88,16 @@ class _Command(TyperCommand):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
+        one: Any
         for one in self.params:
+            if one.param_type_name == "argument":
+                one.display_type_rich = lambda **_: ""  # typer would write Python's type after the name
             if one.metavar is None and not getattr(one, "is_flag", False) and one.name not in _CHOICES:
                 one.metavar = max(one.opts, key=len).rpartition("-")[2].upper()
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the usage without typer's braces around required arguments."""
         return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments by name, without Python's types."""
-        rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
-        for one in self.get_params(ctx):
-            name, text = one.get_help_record(ctx)
-            rows[one.param_type_name].append((name if one.param_type_name == "option" else one.metavar, text))
-        for kind, records in rows.items():
-            if records:
-                with formatter.section(f"{kind.title()}s"):
-                    formatter.write_dl(records)
 
 
 app = typer.Typer(
@@ -132,7 +124,7 @@ def _add(group: typer.Typer, command: Callable[..., None], name: str | None = No
 
 for _name in ("new", "plan", "schema", "run"):
     _add(study_app, getattr(studies, f"study_{_name}"), _name)
-for _panel, _commands in {
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (studies.demo, calls.info, calls.probe, workbench_app.app, studies.node),
     "Read": (calls.account, calls.module, calls.view, calls.table_item, calls.resources),
     "Read transactions": (calls.transactions, calls.events, calls.balances, calls.sync, calls.sql),
@@ -142,7 +134,8 @@ for _panel, _commands in {
         *(studies.report, comparisons.compare, comparisons.snapshot),
         *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
     ),
-}.items():
+}
+for _panel, _commands in _PANELS.items():
     for _command in _commands:
         _add(app, _command, panel=_panel)
 
