@@ -188,7 +188,7 @@ autosummary_context = {
 # as if they were on the page. tests/browser/test_docs_search.py asks.
 SEARCHED = {
     "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
-    "explanation/causes": "why is gas higher, why did gas rise, gas went up, gas went up why, reason, unexplained, mixed",
+    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, unexplained, mixed",
     "explanation/exact-numbers": "exact big numbers, big numbers, large integers, overflow, float, rounding, precision",
     "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
@@ -208,7 +208,7 @@ SEARCHED = {
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
-    "how-to/read-at-a-version": "balance at a date, balance on a date, past balance, past balance of an account, historical",
+    "how-to/read-at-a-version": "balance at a date, past balance, past balance of an account, historical",
     "how-to/replay-and-fork": "simulate at a past version, fork, which function uses the gas",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
     "how-to/simulate-a-batch": "simulate a transaction, dry run, estimate, simulation",
