@@ -78,7 +78,8 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     """
     before, after = (name(side, MAX_NAME) for side in comparison.names)
     calls = plain_rows(comparison.calls)
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
+    said = {"unreachable": "not compared"}
+    counts = ", ".join(f"{count:,} {said.get(kind, kind)}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
     rows = [*_rows(calls, name)]
     parts = frozenset(place for place, (_, part) in enumerate(rows) if part)

@@ -293,7 +293,7 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
         yield "a sample has evenly spaced pages, and pages around each change to the schedule, code or configuration"
     if not node.model and any(call.source is Source.SIMULATE_AT_VERSION for call in node.calls):
         yield (
-            "a simulation at a version counts as one request; it reads some tens of state values, which is not included"
+            "a simulation at a version counts as one request; it reads a few dozen state values, which are not included"
         )
     if node.further_requests:
         yield (
