@@ -41,13 +41,9 @@ _MINT = "0x1::transaction_fee::mint_and_refund"
 _PUBLISH = "0x1::code::publish_package_txn"
 _MAX_NAMED = 3  # modules in a message
 _MAX_SECONDS = 10**10  # times beyond the year 9999 cannot be shown
-_NO_REPLAY = (
-    "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
-    "node.fork(version - 1)"
-)
 _NO_BYTECODE = (
-    "{} is an embedded node: its contracts are a Python model without bytecode, so a fork or a replay has nothing to "
-    "run; to fork it, use toolkit.connect(ledger).fork() in the process that has its Ledger"
+    "the contracts of an embedded node are a Python model without bytecode, so a replay, or a fork over HTTP, has "
+    "nothing to run; to run calls on past state, use node.fork(version) in the process that has the Ledger"
 )
 
 
@@ -432,14 +428,12 @@ def fork_of(node: Any, ledger_version: int | None = None) -> Fork:
 
 
 def check_bytecode(node: Any) -> None:
-    """Raise InputError for an embedded node, on which nothing can be replayed."""
-    if served_ledger(node.url) is not None:
-        raise InputError(_NO_REPLAY)
+    """Raise InputError for an embedded node, in this process or another."""
     build = None
     with suppress(ToolkitError):  # a node that offers only the three POST operations has no build
         build = node.info().git_hash
     if (build or "").startswith("embedded"):
-        raise InputError(_NO_BYTECODE.format(node.name))
+        raise InputError(_NO_BYTECODE)
 
 
 class _EmbeddedSimulation(ForkSimulation):
@@ -497,7 +491,7 @@ class EmbeddedFork(Fork):
 
     def replay(self, ledger_version: int) -> Replay:  # noqa: ARG002 - of the interface
         """Raise InputError: what a replay verifies, bytecode, does not exist here."""
-        raise InputError(_NO_REPLAY)
+        raise InputError(_NO_BYTECODE)
 
     def publish(self, package: Any, *, metadata: bytes | None = None) -> Any:
         """Publish a class of a contract, or several; return the committed transaction.
