@@ -291,8 +291,8 @@ def _advice(error: Any, given: Sequence[str]) -> str:
     options = {option for one in context.command.params for option in one.opts}
     if plan is not None and "--versions" in options - {*given}:
         return f"Pass the versions as --versions {plan}"
-    usage = " ".join(context.get_usage().split()) if isinstance(context.command, _Command) else "For help"
-    return f"{usage}; see {context.command_path} --help."
+    usage = f"{' '.join(context.get_usage().split())}; see" if isinstance(context.command, _Command) else "See"
+    return f"{usage} {context.command_path} --help."
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

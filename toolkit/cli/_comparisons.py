@@ -361,4 +361,4 @@ def _version(node: Node, text: str | None) -> int:
     try:
         return node.version_at(text)
     except InputError as error:
-        raise InputError(f"expected a ledger version or a date, got {text!r}: {error}") from None
+        raise InputError(f"{error}; or give a ledger version") from None
