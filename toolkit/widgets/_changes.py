@@ -36,10 +36,10 @@ GAS_COIN = (APT, APT_METADATA)
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
 _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amount of the enclosing struct's asset
-_OCTAS = "octas"
 ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
+_EMPTY = Html('<span class="ltk-hint">empty</span>')
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,8 @@ class Known:
     def leaf(self, name: str, value: Any, layout: Layout | None, asset: str | None) -> Html:  # noqa: PLR0911 - one case per kind of value
         """Return the HTML of a value that has no fields or items."""
         if (units := integer(value, layout, is_amount=is_amount(name, asset))) is not None:
-            own = APT_METADATA if name.endswith(_OCTAS) else asset
-            if is_amount(name, asset) and own is not None:
-                return self.amount(units, own)
+            if is_amount(name, asset):
+                return self.amount(units, str(asset))
             return Html(f"<code>{units:,}</code>")
         if value is None:
             return Html('<span class="ltk-hint">none</span>')
@@ -135,8 +134,7 @@ class Known:
 
 def is_amount(name: str, asset: str | None) -> bool:
     """Return whether a field holds an amount."""
-    last = name.rpartition(".")[2]
-    return last.endswith(_OCTAS) or (asset is not None and last in _AMOUNTS)
+    return asset is not None and name.rpartition(".")[2] in _AMOUNTS
 
 
 def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> int | None:
@@ -239,43 +237,57 @@ class _Tree:
     def __init__(self, known: Known, address: str | None = None) -> None:
         self.known, self.address = known, address
         self.amounts: list[Html] = []
+        self.equal = 0  # fields
 
     def whole(self, kind: str, old: Any, new: Any, layout: Layout | None) -> Html:
-        """Return the lines of a resource, table item or event."""
+        """Return the lines of a resource, table item or event; if some differ, the equal ones are folded."""
         asset = self.known.asset_of(kind, new if isinstance(new, dict) else {}, self.address)
-        if isinstance(old, dict) and isinstance(new, dict):
-            return _lines(self._parts(old, new, layout, asset))
-        return Html(self._field("value", old, new, layout, asset))
+        if not (isinstance(old, dict) and isinstance(new, dict)):
+            return Html(self._field("value", old, new, layout, asset, differing=old != new))
+        differ = self._parts(old, new, layout, asset, differing=True)
+        self.equal = 0  # without those inside of what was created
+        equal = self._parts(old, new, layout, asset, differing=False)
+        if differ and equal:
+            title = f"<summary>{plural(self.equal, 'equal field')}</summary>"
+            equal = f'<details class="ltk-fold ltk-same">{title}{equal}</details>'
+        return Html(differ + equal or _EMPTY)
 
-    def _field(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> str:
-        """Return the lines of a field."""
+    def _field(
+        self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None, *, differing: bool
+    ) -> str:
+        """Return the lines of a field, either those that differ or the equal ones; empty if it has none."""
         old, new, layout, name = _unwrapped(old, new, layout, name)
         if isinstance(old, list) and isinstance(new, list):
             old, new = dict(enumerate(old)), dict(enumerate(new))
-        both = isinstance(old, dict) and isinstance(new, dict)
-        shown = _lines(self._parts(old, new, layout, asset)) if both else self._leaf(name, old, new, layout, asset)
-        return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
+        if isinstance(old, dict) and isinstance(new, dict) and (old or new):
+            shown = self._parts(old, new, layout, asset, differing=differing)
+        else:
+            shown = self._leaf(name, old, new, layout, asset) if (old != new) is differing else ""
+        return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>' if shown else ""
 
     def _parts(
-        self, old: dict[Any, Any], new: dict[Any, Any], layout: Layout | None, asset: str | None
-    ) -> list[tuple[bool, str]]:
-        """Return, for each field of a struct or item of a vector, whether it differs and its lines."""
+        self, old: dict[Any, Any], new: dict[Any, Any], layout: Layout | None, asset: str | None, *, differing: bool
+    ) -> str:
+        """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not."""
         if isinstance(layout, move.StructOf):
             asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
         names = list(dict.fromkeys([*old, *new]))
-        shown = []
+        shown = ""
         for name in names[:_MAX_ITEMS]:
-            before, after = old.get(name, new.get(name)), new.get(name, old.get(name))
-            mark = "" if name in old and name in new else (Mark.DELETED if name in old else Mark.CREATED).html
-            line = self._field(str(name), before, after, _inner(layout, name), asset)
-            shown.append((bool(mark) or before != after, mark + line))
+            before, after, inner = old.get(name, new.get(name)), new.get(name, old.get(name)), _inner(layout, name)
+            if name in old and name in new:
+                shown += self._field(str(name), before, after, inner, asset, differing=differing)
+            elif differing:
+                mark = Mark.DELETED if name in old else Mark.CREATED
+                shown += mark.html + self._field(str(name), before, after, inner, asset, differing=False)
         rest = len(names) - _MAX_ITEMS
-        return [*shown, (False, paragraph(f"and {rest:,} more"))] if rest > 0 else shown
+        return f"{shown}{paragraph(f'and {rest:,} more')}" if rest > 0 and not differing else shown
 
     def _leaf(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> str:
         before, after = (self.known.leaf(name, value, layout, asset) for value in (old, new))
         if old == new:
-            return after
+            self.equal += 1
+            return _EMPTY if new in ({}, []) else after
         amount, difference = is_amount(name, asset), ""
         one, two = (integer(value, layout, is_amount=amount) for value in (old, new))
         if one is not None and two is not None:
@@ -290,16 +302,6 @@ class _Tree:
 def value_tree(value: Any, known: Known) -> Html:
     """Return a struct or vector, as JSON, as lines: a field or item each."""
     return Html(f'<div class="ltk-tree">{_Tree(known).whole("", value, value, None)}</div>')
-
-
-def _lines(parts: list[tuple[bool, str]]) -> Html:
-    """Return all lines; if some differ, the equal ones are folded."""
-    differs, equal = ("".join(line for differing, line in parts if differing is wanted) for wanted in (True, False))
-    count = sum(not differing for differing, _ in parts)
-    if differs and equal:
-        title = f"<summary>{plural(count, 'equal field')}</summary>"
-        equal = f'<details class="ltk-fold ltk-same">{title}{equal}</details>'
-    return Html(differs + equal or '<span class="ltk-hint">empty</span>')
 
 
 def _inner(layout: Layout | None, name: Any) -> Layout | None:
@@ -452,21 +454,12 @@ def type_html(text: str) -> Html:
     return Html(f'<code title="{safe(text)}">{shown}</code>')
 
 
-def _asset_html(asset: str, known: Known) -> Html:
-    """Return an asset as its symbol, with a tooltip that shows it in full, or as its type or address."""
-    unit = known.unit(asset)
-    if unit is not None:
-        return Html(f'<span title="{safe(asset)}">{safe(unit[0])}</span>')
-    return type_html(asset) if "::" in asset else short_id(asset)
-
-
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
-    """Yield, for each balance that changes: owner, asset, change, the fee included in it, and the balance after."""
+    """Yield, for each balance that changes: owner, change, the fee included in it, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (
             known.address(row["owner"]),
-            _asset_html(asset, known),
             "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
             known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
             None if row["balance_after"] is None else known.amount(row["balance_after"], asset),

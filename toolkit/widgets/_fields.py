@@ -283,7 +283,8 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     typed = draft.strip()
     if not typed:
         word = "a whole number" if isinstance(layout, move.UInt | move.Int) else "an address"
-        found.missing[path] = f"enter {word}: {_takes(layout)}"
+        accounts = ", or the name of an account" if found.names and isinstance(layout, move.Address) else ""
+        found.missing[path] = f"enter {word}: {_takes(layout)}{accounts}"
         return None
     if isinstance(layout, move.UInt | move.Int):
         return _read_integer(layout, typed, path, found)
@@ -303,7 +304,7 @@ def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Fi
     """Return the integer that digits, with or without separators, or hex digits write; any other text unchanged."""
     plain, kind = typed.replace("_", "").replace(",", ""), short_type(layout)
     if not _INTEGER.fullmatch(plain) or len(plain) > _MAX_DIGITS:
-        found.errors[path] = f"expected {kind}: digits, or 0x and hex digits, got {shorten(typed)}"
+        found.errors[path] = f"{shorten(typed)} does not fit {kind}: enter digits, or 0x and hex digits"
         return typed
     value = int(plain, 16 if "x" in plain.lower() else 10)
     low, high = layout.range

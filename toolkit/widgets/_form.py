@@ -19,7 +19,6 @@ from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
 from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
-from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets import _messages as parts
 from toolkit.widgets import _state as events
@@ -326,7 +325,7 @@ class Builder(Pictured):
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result: two results may have equal pages
     _stale = Unicode().tag(sync=True)  # why the result does not match the entries
-    _origin = Unicode().tag(sync=True)  # node, ledger version and time of the result
+    _origin = Unicode().tag(sync=True)  # ledger version and time of the result
     _programs = shown(())
     _hits = shown(parts.Hits())
     _progress = shown(parts.Progress())
@@ -350,7 +349,7 @@ class Builder(Pictured):
         return f"{type(self).__name__}(Node({self.node.name!r}), {self._subject() or 'no request yet'})"
 
     def _picture(self) -> str:
-        origin = [str(paragraph(f"{self._stale or 'From'}: {self._origin}"))] if self._origin else []
+        origin = [str(paragraph(f"{self._stale or 'From'}: {self.node.name}, {self._origin}"))] if self._origin else []
         pages = [f"<h4>{page.title}</h4>{page.html}" for page in self._pages if page.title in self._pictured]
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *pages])
@@ -372,9 +371,9 @@ class Builder(Pictured):
             self._apply(events.Moved(node, known_names(node)))
 
     def _about_node(self) -> parts.About:
-        ledger = served_ledger(self.node.url)
-        accounts = () if ledger is None else [(short_addresses(one.address), one.name) for one in ledger.accounts]
-        return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
+        named = sorted(known_names(self.node).items(), key=lambda one: one[1].lower())
+        accounts = tuple((short_addresses(address), name) for address, name in named)
+        return replace(self._form, node=self.node.name, accounts=accounts)
 
     def _forget_node(self) -> None:
         """Forget what was read from the previous node and is not a part of the state."""
@@ -405,7 +404,7 @@ class Builder(Pictured):
         raise NotImplementedError
 
     def _origin_of(self, answer: Any) -> str:
-        """Return the origin of an answer: node, ledger version and time."""
+        """Return the origin of an answer: ledger version and time."""
         raise NotImplementedError
 
     def _facts(self) -> list[tuple[str, Any]]:

@@ -337,7 +337,7 @@ def matching(
     Parameters
     ----------
     contracts : iterable of ListedContract
-        Contracts to search. Those of the framework come last.
+        Contracts to search. What wallets call, ``0x1::aptos_account``, comes first, the rest of the framework last.
     query : str
         ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone matches its modules, whose
         names end in ``::``.
@@ -348,7 +348,7 @@ def matching(
     owner, words = address_of(query), [word for word in _WORDS.split(query.strip().lower()) if word]
     words = words[1:] if owner is not None else words
     modules: list[tuple[tuple[bool, str], Hit]] = []
-    found: list[tuple[tuple[int, bool, str, str], FunctionId, FunctionAbi]] = []
+    found: list[tuple[tuple[int, bool, bool, str, str], FunctionId, FunctionAbi]] = []
     for module, package in contracts:
         address = wire_address(module.address)
         functions = [function for function in module.exposed_functions if is_of(kind, function)]
@@ -362,7 +362,8 @@ def matching(
                 # words that begin a name come first
                 inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
                 called = FunctionId(module.address, module.name, function.name)
-                found.append(((inside, address == "0x1", module.name, function.name), called, function))
+                of_wallets, framework = (address, module.name) == ("0x1", "aptos_account"), address == "0x1"
+                found.append(((inside, not of_wallets, framework, module.name, function.name), called, function))
     if not words:
         return [hit for _, hit in sorted(modules)[:MAX_HITS]], len(modules)
     best = sorted(found, key=itemgetter(0))[:MAX_HITS]
@@ -756,7 +757,7 @@ class FunctionState(FormState):
         types = Rows("Type arguments", item=mono("Type", placeholder=APT, offers=((APT, "APT"),)), when=unknown)
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
-            hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
+            hints = tuple(f"must have {one}" if one else "a Move type, or APT" for one in abilities)
             types = replace(types, when=when, exactly=len(hints), hints=hints)
         fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
         if call is None:
@@ -862,6 +863,9 @@ class FunctionBuilder(Builder):
             name = str(FunctionId.parse(entries.function.strip()))
             function = find_function(self._asked, name, entries.kind)
             with self._locked():
+                known = self._now.functions.get(name)
+                if function is not None and known is not None:
+                    function = dataclasses.replace(function, names=known.names)
                 now = self._learn(functions={**self._now.functions, name: function})
             types = None if function is None else given_types(now.entries.type_arguments, function)
             path = "type_arguments"
@@ -899,7 +903,7 @@ class FunctionBuilder(Builder):
     def _look_up_names(self) -> None:
         """Read the names of the function's parameters from its source."""
         function = self._now.function
-        if function is None or function.names:
+        if function is None or len(function.names) == len(function.abi.params):
             return
         names = self._names_of(FunctionId.parse(function.name))
         if len(names) == len(function.abi.params):

@@ -426,7 +426,7 @@ class GasExplorer(functions.FunctionBuilder):
         run = answer.result
         versions = run.observations["ledger_version"]
         at = "no version" if versions.empty else version_words(versions)
-        return origin(self.node, at, run.record.finished_at, of="read")
+        return origin(at, run.record.finished_at, of="read")
 
     def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
         """Show the fields of one of these calls."""

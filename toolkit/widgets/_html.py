@@ -101,9 +101,9 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
     )
 
 
-def origin(node: Node, versions: str, time: datetime | None, *, of: str = "ledger time") -> str:
-    """Return the origin of a result as text: node, ledger versions, and a time with what it is the time `of`."""
-    return f"{node.name}, {versions}" + ("" if time is None else f", {of} {time:%Y-%m-%d %H:%M:%S} UTC")
+def origin(versions: str, time: datetime | None, *, of: str = "ledger time") -> str:
+    """Return the origin of a result as text: ledger versions, and a time with what it is the time `of`."""
+    return versions + ("" if time is None else f", {of} {time:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def page(*parts: str) -> Html:

@@ -346,9 +346,9 @@ class ReadBuilder(Builder):
     def _origin_of(self, reading: Reading) -> str:
         result = reading.result
         if isinstance(result, pd.DataFrame):
-            return origin(self.node, version_words(result["ledger_version"]), None)
+            return origin(version_words(result["ledger_version"]), None)
         head = " (the head)" if result.ledger is not None and result.ledger.version == result.ledger_version else ""
-        return origin(self.node, f"version {result.ledger_version:,}{head}", reading.time)
+        return origin(f"version {result.ledger_version:,}{head}", reading.time)
 
     def _result_pages(self, reading: Reading) -> list[Page]:
         if reading.asked.single:
@@ -541,10 +541,11 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
 
     def _compared(self, reading: Reading) -> dict[str, Any]:
         call, result = reading.asked.request, reading.result
+        value = result.values[0] if len(result.values) == 1 else result.values
         return {
             "Function": FunctionId.parse(call.function).wire,
             "Arguments": brief(call.arguments),
-            "Value": brief(result.values),
+            "Value": value if type(value) is int else brief(value),
             "Gas used": result.gas_used,
             "Version": f"{result.ledger_version:,}",
         }

@@ -45,7 +45,7 @@ _MAX_LARGE = 80  # characters of a value in large type: two lines
 _ROWS = 40  # of a frame that are shown
 _MAX_PANELS = 3  # of a figure that fits beside the form
 _MAX_FAILURES = 20  # kinds of failures that are listed
-_SIZE = (6.2, 4.1)  # of the figure of a run, in inches
+_SIZE = (4.8, 3.6)  # of the figure of a run, in inches
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 # simulations ---------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     called = Html(f"{what} from {known.address(simulation.request.sender)}")
     head = f'<strong class="ltk-title">{called}</strong>' if simulation.success else failure
     balances = simulation.balance_changes
-    moved = [(owner, change) for owner, _, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
+    moved = [(owner, change) for owner, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
     more, gas = len(balances) - len(moved), simulation.gas
     cost = html.safe("nothing: the transaction was discarded before it ran")
     if gas is not None:
@@ -197,7 +197,7 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     """Return the page of balance changes, which include the fee."""
-    columns = {"Owner": "", "Asset": "brief", "Change": "number", "Fee": "number", "Balance after": "number"}
+    columns = {"Owner": "", "Change": "number", "Fee": "number", "Balance after": "number"}
     note = f"The first {MAX_ROWS} of {len(frame):,} balance changes. " if len(frame) > MAX_ROWS else ""
     listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
     return html.page(listed, html.paragraph(f"{note}Each change includes the fee."))
@@ -493,7 +493,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 def run_pages(run: Run) -> list[Page]:
     """Return the page of a run: its figure, and below it the steps."""
     groups = step_groups(run.steps)
-    return [Page("Steps", Html(f"{_run_figure(run)}{_run_steps(run, groups)}"), len(groups))]
+    return [Page("Steps", Html(f"{_run_figure(run)}{_run_steps(run, groups)}"), len(run.steps))]
 
 
 def _run_figure(run: Run) -> Html:

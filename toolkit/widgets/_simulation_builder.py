@@ -444,7 +444,7 @@ def failure_of(
     """Return why a simulation would fail, or None. If an account cannot pay, its balance is read."""
     if simulation.success:
         return None
-    status = simulation.vm_status
+    status = "; ".join(simulation.vm_status.splitlines())
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, on)
     sentence, aborted = abort_parts(simulation.transaction.abort)
@@ -856,7 +856,7 @@ class SimulationBuilder(functions.FunctionBuilder):
     def _origin_of(self, answer: Simulated) -> str:
         result = answer.result
         time = None if result.ledger is None else result.ledger.timestamp
-        return origin(self.node, f"version {result.ledger_version:,}", time)
+        return origin(f"version {result.ledger_version:,}", time)
 
     def _subject(self) -> str | None:
         payload = None if self.request is None else called_by(self.request.payload)

@@ -192,6 +192,8 @@ class TableItemState(ReadState):
         if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the previous table
         before = self.key_layout
+        if before not in {None, layout}:
+            draft = replace(draft, arguments=())  # the field of another type
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
             draft = replace(draft, arguments=(fields.blank(layout),), lead="fields")  # its field shows what it accepts
         draft = in_step(

@@ -440,7 +440,8 @@ function render({ model, el }) {
   const result = make("div", { role: "group", class: "ltk-result", "aria-label": "Result" });
   const origin = make("summary", { class: "ltk-origin" });
   const resultPages = make("div", {});
-  const answer = make("details", { class: "ltk-answer", open: true }, origin, resultPages);
+  const from = make("p", { class: "ltk-hint" }); // in place of `origin`, which says why the result is old
+  const answer = make("details", { class: "ltk-answer", open: true }, origin, from, resultPages);
   const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": form.words.code });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
@@ -580,8 +581,9 @@ function render({ model, el }) {
   let shownFor = "";
   function stale() {
     const why = stays ? "From before your last change" : get("_stale");
-    const words = `${why || "From"}${why ? ": " : " "}${get("_origin")}`;
-    if (origin.textContent !== words) origin.textContent = words;
+    const words = `From ${get("_origin")}`;
+    if (origin.textContent !== (why || words)) origin.textContent = why || words;
+    [from.hidden, from.textContent] = [!why, words];
     result.classList.toggle("ltk-old", Boolean(why));
     const now = `${get("_serial")} ${Boolean(why) && (stays || !get("busy"))}`;
     if (now !== shownFor) answer.open = now.endsWith("false");

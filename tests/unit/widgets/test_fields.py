@@ -157,14 +157,14 @@ def test_the_name_of_an_account_is_an_address(typed, value, note):
     [
         ("u8", "256", "x", "expected u8: 0 to 255, got"),
         ("u256", str(2**256), "x", "expected u256: 0 to 2^256 - 1"),
-        ("u64", "1.5", "x", "expected u64: digits, or 0x and hex digits, got '1.5'"),
-        ("u64", "9" * 500, "x", "expected u64: digits"),
+        ("u64", "1.5", "x", "'1.5' does not fit u64: enter digits, or 0x and hex digits"),
+        ("u64", "9" * 500, "x", "does not fit u64"),
         ("i64", "-9223372036854775809", "x", "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807"),
         ("address", "bob", "x", "'bob' is not an address"),
         ("vector<u8>", {"as": "hex", "text": "0xabc"}, "x.text", "two hex digits per byte"),
-        ("vector<u64>", ["1", "two"], "x.1", "digits, or 0x and hex digits, got 'two'"),
+        ("vector<u64>", ["1", "two"], "x.1", "'two' does not fit u64"),
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "0 to 18,446,744,073,709,551,615"),
-        ("0x1::option::Option<u8>", {"some": True, "value": "x"}, "x.value", "expected u8"),
+        ("0x1::option::Option<u8>", {"some": True, "value": "x"}, "x.value", "'x' does not fit u8"),
         ("0xfa17::gone::S", "{", "x", "expected 0xfa17::gone::S as JSON"),
     ],
 )

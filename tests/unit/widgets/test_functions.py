@@ -180,6 +180,15 @@ def test_arguments_are_named_as_in_the_published_source(form, monkeypatch):
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["amount", "unused"]
 
 
+def test_arguments_keep_their_names_when_the_code_is_read_again(form):
+    """As a check and a run do."""
+    made = form("0xfa17::vault::deposit")
+    assert fields_of(made, "Arguments")[0].label == "amount"
+    made.sender, made.arguments = "0xa11ce", "[5]"
+    assert made.check()
+    assert fields_of(made, "Arguments")[0].label == "amount"
+
+
 def test_names_of_parameters():
     """Comments, type parameters and line breaks do not matter; what is not there has no names."""
     assert parameter_names(SOURCE, "both") == ("first", "second", "amount", "unused")
@@ -210,7 +219,7 @@ def test_published_sources_are_read_from_the_registry():
 
 
 def test_accounts_that_the_ledger_names_are_offered(form):
-    """By the address that they fill in; a ledger elsewhere names none."""
+    """By the address that they fill in; a ledger elsewhere has names for the framework."""
     made = form("0x1::aptos_account::transfer")
     assert ("0xa11ce", "alice") in made._about.accounts
     sender = dict(call_of(made))["sender"]
@@ -218,7 +227,8 @@ def test_accounts_that_the_ledger_names_are_offered(form):
     assert fields_of(made, "Arguments")[0].names
     with toolkit.connect("http://127.0.0.1:1/v1") as elsewhere:
         other = SimulationBuilder(elsewhere)
-        assert other._about.accounts == ()
+        assert ("0x1", "framework") in other._about.accounts
+        assert "alice" not in dict(other._about.accounts).values()
         other.close()
 
 
@@ -236,3 +246,13 @@ def test_contracts_of_the_known_accounts_are_found(form, query, name, words):
     made = form("0x1::aptos_account::transfer")
     press(made, "search", query=query)
     assert dict(made._hits.hits)[name] == words
+
+
+def test_the_transfers_of_wallets_come_first(form, monkeypatch):
+    """Then those of the contracts beside the framework, and then the rest of the framework."""
+    monkeypatch.setattr(_functions, "_RECENT", {})
+    made = form("0xfa17::vault::deposit")
+    press(made, "search", query="transfer")
+    found = [name for name, _ in made._hits.hits]
+    assert found[0] == "0x1::aptos_account::transfer"
+    assert found.index("0xcafe::registry::transfer") < found.index("0x1::coin::transfer")

@@ -405,7 +405,7 @@ def test_a_saved_notebook_shows_the_figure_and_the_words(done):
         "search for steps in 0:-1",
         "toolkit.Study(",
         "<caption>Entries</caption>",
-        '<img class="ltk-plot" width="620" alt="Gas of 1 call by ledger version" src="data:image/png;base64,',
+        '<img class="ltk-plot" width="480" alt="Gas of 1 call by ledger version" src="data:image/png;base64,',
         "<summary>",
         f"At version {RISE:,}",
     ):

@@ -294,6 +294,20 @@ def test_another_node_forgets_tables_and_keys(builder):
 # regressions ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("first", "then"), [("0x1", "0xcafe"), ("0xcafe", "0x1"), ("0xcafe", "0xfa17"), ("0x1", "0xfa17")]
+)
+def test_the_key_of_a_table_of_another_account_is_blank(builder, first, then):
+    """A key's field has entries of its own type only: the struct that was one cannot be read as text."""
+    type_in(builder, owner=then)
+    alone = builder._draft.arguments
+    type_in(builder, owner=first)
+    type_in(builder, owner=then)
+    assert builder._draft.arguments == alone
+    assert spec(builder, "table") is not None
+    assert builder._status.kind != "error"
+
+
 def test_keys_of_another_table_are_not_offered(node, handle):
     """Keys are listed without one typed; they go with the table: another one, or another type of keys, has none."""
     changes = [{"owner": "0xbad"}, {"handle": "0x" + "1" * 64}, {"key_type": "address"}]

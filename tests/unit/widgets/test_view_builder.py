@@ -118,7 +118,7 @@ def test_the_head(builder):
     shown = page(builder, "Value")
     for words in (">u64</code>", "652", "21 gas units", "Model gas"):
         assert words in shown
-    assert builder._origin == "embedded, version 4,999 (the head), ledger time 2026-06-28 22:04:48 UTC"
+    assert builder._origin == "version 4,999 (the head), ledger time 2026-06-28 22:04:48 UTC"
     assert builder._status.text == "Returned 1 value at version 4,999, 21 gas units"
     assert not builder._stale
     builder.versions = 10
@@ -133,7 +133,7 @@ def test_a_version(builder):
     shown = page(builder, "Value")
     assert "<code>1,767,334,464</code>" in shown
     assert re.search(r'title="0x0+a11ce">0xa11ce</code> alice', shown)
-    assert re.fullmatch(r"embedded, version 4,000, ledger time 2026-05-\d\d .* UTC", builder._origin)
+    assert re.fullmatch(r"version 4,000, ledger time 2026-05-\d\d .* UTC", builder._origin)
     builder.versions = -2
     builder.read()
     assert builder.result.ledger_version == 4998
