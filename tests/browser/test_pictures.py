@@ -20,7 +20,7 @@ REGISTER = toolkit.SimulationRequest(toolkit.EntryFunction("0xcafe::registry::re
 STUDY = toolkit.Study(calls={"share price": "0xfa17::vault::share_price"}, versions=toolkit.FindSteps("2000:3600"))
 
 
-DONE = re.compile("Success|[Ff]ound|read")
+DONE = re.compile("Success|[Ff]ound|read|Returned")
 
 
 @pytest.fixture
@@ -40,8 +40,11 @@ def fill(form):
     elif isinstance(form, widgets.TableItemBuilder):
         form.owner, form.handle = "0xcafe", form.node.view("0xcafe::registry::handle").value
         form.request = TableItemRequest("alice", key_type="String", value_type="0xcafe::registry::Record")
-    else:
+    elif isinstance(form, widgets.GasExplorer):
         form.study = STUDY
+    else:
+        form.selected, form.view_builder.request = "view", PRICE
+        form.refresh()
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,7 @@ def fill(form):
         ("ViewBuilder", "form_view"),
         ("GasExplorer", "form_gas"),
         ("TableItemBuilder", "form_table"),
+        ("Workbench", "form_workbench"),
     ],
     indirect=["form"],
 )
@@ -60,7 +64,7 @@ def test_a_form_and_its_result_are_one_picture(form, picture, bare, shots):
 
     fill(form)
     shown = bare(form, width=860)
-    shown.page.get_by_role("button").first.click()
-    expect(shown.page.get_by_role("status").first).to_contain_text(DONE, timeout=120_000)
+    shown.page.get_by_role("button", name=re.compile("^(Simulate|Read|Run)$")).click()
+    expect(shown.page.get_by_role("status").filter(has_text=DONE)).to_be_visible(timeout=120_000)
     shown.settled()
     shown.page.locator(".ltk").first.screenshot(path=shots / f"{picture}.png")

@@ -34,9 +34,8 @@ _LAST_TIME = datetime.max.replace(tzinfo=UTC)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
 _FORMS = (
-    '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", "2026-05-01..2026-06-01:1d" (the '
-    'last version of each day; also min, h, w and mo), "2026-05-01..", "..2026-06-01", one number, a list, a range, or '
-    "times; both ends are included and -1 is the head"
+    '"100:200", "-1000:", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d", one number, a '
+    "list, a range, or times; -1 is the head"
 )
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory

@@ -346,7 +346,7 @@ def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None
     try:
         data = typed.encode("utf-8", "surrogatepass") if is_text else parse_hex(typed.strip() or "0x")
     except InputError as error:
-        found.errors[path] = str(error)
+        found.errors[path] = f"{error}, or choose text (UTF-8)"
         return None
     found.notes[path] = plural(len(data), "byte")
     return format_hex(data)

@@ -161,7 +161,7 @@ def test_the_name_of_an_account_is_an_address(typed, value, note):
         ("u64", "9" * 500, "x", "does not fit u64"),
         ("i64", "-9223372036854775809", "x", "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807"),
         ("address", "bob", "x", "'bob' is not an address"),
-        ("vector<u8>", {"as": "hex", "text": "0xabc"}, "x.text", "two hex digits per byte"),
+        ("vector<u8>", {"as": "hex", "text": "0xabc"}, "x.text", "two hex digits per byte, or choose text"),
         ("vector<u64>", ["1", "two"], "x.1", "'two' does not fit u64"),
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "0 to 18,446,744,073,709,551,615"),
         ("0x1::option::Option<u8>", {"some": True, "value": "x"}, "x.value", "'x' does not fit u8"),
