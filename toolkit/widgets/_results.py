@@ -17,7 +17,8 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._series import is_model
+from toolkit.gas._observations import READ_AT_VERSIONS
+from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
@@ -515,7 +516,19 @@ def _run_figure(run: Run) -> Html:
     stopped = "The run was stopped before it looked for causes."
     note = "" if run.complete else html.paragraph(stopped)
     drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
-    return Html(f"{drawn}{note}{html.model_note() if is_model(observations) else ''}")
+    return Html(f"{drawn}{note}{html.model_note() if is_model(observations) else ''}{_run_ends(observations)}")
+
+
+def _run_ends(observations: pd.DataFrame) -> Html:
+    """Return a table with the gas of each call at the first and last version at which it was read."""
+    rows = []
+    for series in series_of(observations)[:MAX_ROWS]:
+        gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
+        if len(gas) > 1 and series.source in READ_AT_VERSIONS:
+            ends = [f"{gas[end]:,} at {at[end]:,}" for end in (0, -1)]
+            rows.append((series.name, *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
+    columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
+    return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
 
 
 def _run_steps(run: Run, groups: Sequence[StepGroup]) -> Html:

@@ -189,11 +189,11 @@ class TableItemState(ReadState):
         """Return the state with the key's field and its JSON synchronized, and the key."""
         draft, layout = self.entries, None if kind is None else self.layout(kind)
         changed = layout is not None and self.last_layout not in {None, layout}
-        if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
-            draft = replace(draft, raw="")  # a key of the previous table
+        if changed:
+            draft = replace(draft, arguments=())  # of the previous table
+            fits = _encoded(layout, self._key_value(draft.raw, layout)) is not None
+            draft = draft if fits else replace(draft, raw="")
         before = self.key_layout
-        if before not in {None, layout}:
-            draft = replace(draft, arguments=())  # the field of another type
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
             draft = replace(draft, arguments=(fields.blank(layout),), lead="fields")  # its field shows what it accepts
         draft = in_step(

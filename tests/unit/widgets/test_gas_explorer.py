@@ -612,6 +612,19 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     assert len(run.steps) == 2
     assert form._status.text.startswith("2 steps found in ")
     assert [one.count for one in form._pages if one.title == "Steps"] == [2]
+    ends = page(form, "Steps").split("<details")[-3]
+    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', ends)[:2] == ["12 at 2,000", "36 at 3,600"]
     assert form._status.text.endswith("; 1 failed.")
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
+    form.close()
+
+
+def test_steps_of_several_calls_are_counted_as_rows():
+    """Two calls that change together are two steps, in the words beside the buttons and on the tab."""
+    form = GasExplorer(toolkit.connect())
+    calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
+    form.study = Study(calls=calls, versions=[3000, 4000])
+    form.run()
+    assert form._status.text == "2 steps (1 change) found in 4 observations."
+    assert [one.count for one in form._pages] == [len(form.result.steps)] == [2]
     form.close()
