@@ -577,7 +577,8 @@ def test_the_first_wrong_field_has_the_focus(form):
     expect(sender).to_be_focused()
     expect(sender).to_have_attribute("aria-invalid", "true")
     expect(sender).to_have_accessible_description(
-        "enter an address: 0x and 1 to 64 hex digits no key is needed; an address, or the name of an account"
+        "enter an address: 0x and 1 to 64 hex digits, or the name of an account "
+        "no key is needed; an address, or the name of an account"
     )
     assert set(builder.errors) == {"sender", "arguments.0", "arguments.1"}
 

@@ -90,3 +90,20 @@ def test_a_form_on_a_dark_page_without_the_colours_of_jupyter_is_readable(bare, 
         for found in shown.page.locator(f".ltk-inside {name}:visible").all()[:5]:
             assert found.evaluate(CONTRAST) >= MIN_CONTRAST, (name, found.inner_text())
     shown.page.screenshot(path=shots / "dark-form.png", full_page=True)
+
+
+@pytest.mark.parametrize("width", [1280, 900, 600, 390])
+def test_the_balances_fit_the_form(bare, form, width):
+    """No column is cut."""
+    shown = bare(form, width=width)
+    shown.page.get_by_role("tab", name="Balances").click()
+    table = shown.page.locator(".ltk-panel .ltk-scroll")
+    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+def test_what_opens_is_marked_on_pages_that_reset_styles(bare, form):
+    """Triangles of sections, as on pages of nbclassic; arrows of choices, as on those of Solara."""
+    shown = bare(form)
+    shown.page.add_style_tag(content="summary { display: block; } select { appearance: none; }")
+    assert shown.page.locator(".ltk summary").first.evaluate("one => getComputedStyle(one).display") == "list-item"
+    assert shown.page.locator(".ltk select").first.evaluate("one => getComputedStyle(one).appearance") == "auto"

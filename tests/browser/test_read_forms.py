@@ -102,7 +102,7 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     page.get_by_label("Account", exact=True).focus()
     keys.type("0xcafe")
     expect(page.get_by_label("Table", exact=True)).to_contain_text("registry::Registry, records: Table<String, Record>")
-    page.get_by_text("Keys that transactions changed").click()
+    page.get_by_text("Find keys in transactions").click()
     page.get_by_label("Transactions at versions").fill("-300:")
     page.get_by_role("button", name="List keys").press("Enter")
     found = page.get_by_role("group", name="Keys, most recently changed first").get_by_role("button")
@@ -148,7 +148,7 @@ def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots, axe
 
     item.get_by_label("Account", exact=True).fill("0xcafe")
     expect(item.get_by_label("Table", exact=True)).to_contain_text("registry::Registry, records")
-    item.get_by_text("Keys that transactions changed").click()
+    item.get_by_text("Find keys in transactions").click()
     item.get_by_role("button", name="List keys").press("Enter")
     item.get_by_role("button", name="alice (").press("Enter")
     expect(item.get_by_label("Key String")).to_have_value("alice")

@@ -56,7 +56,7 @@ _READS_LABELS: dict[Reads, str] = {
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 # A change that was undone between two readings is not seen: the plan says what it reads.
-_PLANS = {"search": "A sample, narrowed down where gas differs", "these": "Each of these versions"}
+_PLANS = {"search": "a sample, narrowed down where gas differs", "these": "each of these versions"}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)

@@ -265,7 +265,7 @@ class TableItemState(ReadState):
             ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
             ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
             *([("", listed)] if buttons else []),
-            label="Keys that transactions changed",
+            label="Find keys in transactions",
             fold=True,
         )
 
