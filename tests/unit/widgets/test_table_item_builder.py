@@ -198,7 +198,7 @@ def test_keys_that_transactions_changed(builder, node):
     expected = toolkit.table_keys(frames, builder.handle, key_type="0x1::string::String")
     assert sorted(builder.found_keys["key"]) == sorted(expected["key"])
     assert builder.found_keys["last_version"].is_monotonic_decreasing
-    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Keys")]
+    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
     buttons = fold.fields[2][1].buttons
     assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
     press(builder, "pick", number=3)
