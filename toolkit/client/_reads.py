@@ -32,7 +32,7 @@ from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, GasSchedule, LedgerState, NodeInfo, ViewFunction
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
-from toolkit.wire._rows import check_transaction
+from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
@@ -557,8 +557,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
     """Decode a response that is one transaction, and check all of its numbers, addresses and times."""
     try:
         found = decode_transactions(answer.body)
-        for one in found:
-            check_transaction(one)
+        check_transactions(found)
     except errors.SchemaError as error:
         raise errors.SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:
