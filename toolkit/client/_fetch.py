@@ -137,7 +137,8 @@ class _Sweep:
         self, tasks: Sequence[_Task], prepare: Callable[[_Task], PreparedCall[T]], *, what: str
     ) -> list[T | ToolkitError]:
         """Send tasks and return their outcomes in the order of the tasks."""
-        return self.noted(self.collect(send_all(self.node, tasks, prepare), len(tasks), what))
+        sent = send_all(self.node, tasks, prepare)
+        return self.noted(self.collect(sent, len(tasks), what))
 
     def collect(self, outcomes: Outcomes[T], count: int, what: str) -> list[T | ToolkitError]:
         """Return outcomes in order of their positions."""

@@ -378,7 +378,8 @@ def simulate_all(
 ) -> Outcomes[Simulation]:
     """Simulate requests at once and yield (position, result or error) as responses arrive."""
     for place, outcome in send_simulations(node, requests, ledger):
-        yield place, *checked_simulations(node, [outcome])
+        [checked] = checked_simulations(node, [outcome])
+        yield place, checked
 
 
 def checked_simulations(
