@@ -88,6 +88,8 @@ def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> It
     ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request), typed=False) for call, _ in views}
     answers = send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1]))
     yield from _rows_of(origin, views, answers, origin.view)
+    if not simulated:  # forks import the machine
+        return
     requests = [(cast("SimulationRequest", call.request), version) for call, version in simulated]
     yield from _rows_of(origin, simulated, node.simulations_at(requests), origin.simulation)
 
