@@ -16,7 +16,6 @@ Module map, in the order in which to read the code:
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
 - transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_batch` (scripts that make calls in a row)
 - entry points: `_transaction` (from prologue to epilogue), `_view`, `_results` (also profile and trace)
-- documentation: `_supported`
 
 Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number
 of bytes. A *scalar* is a value that cannot be changed in place: an integer, a bool, an address or a reference. A *kind*
