@@ -172,6 +172,13 @@ def test_import_toolkit_loads_no_heavy_library():
     assert out.stdout.strip() == "[]"
 
 
+def test_a_study_loads_the_machine_only_to_execute():
+    """Studies read modules and state keys, which takes a small part of the machine; a run of views executes nothing."""
+    code = "import sys, toolkit; toolkit.Study; print('toolkit.vm._interpreter' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.strip() == "False"
+
+
 def test_every_file_of_the_package_is_in_the_wheel():
     """Files that are not Python, such as the stubs from which names are imported on use, match the package data."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
