@@ -48,9 +48,9 @@ from .errors import SchemaError as SchemaError
 from .errors import StudyError as StudyError
 from .errors import ToolkitError as ToolkitError
 from .errors import VersionPruned as VersionPruned
-from .fork import Fork as Fork
-from .fork import Replay as Replay
-from .fork import replay as replay
+from .fork._fork import Fork as Fork
+from .fork._replay import Replay as Replay
+from .fork._sweep import replay as replay
 from .frames._addresses import address as address
 from .frames._addresses import involving as involving
 from .frames._display import show as show

@@ -172,13 +172,20 @@ def test_import_toolkit_loads_no_heavy_library():
     assert out.stdout.strip() == "[]"
 
 
+def test_a_study_loads_the_machine_only_to_execute():
+    """Studies read modules and state keys, which takes a small part of the machine; a run of views executes nothing."""
+    code = "import sys, toolkit; toolkit.Study; print('toolkit.vm._interpreter' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.strip() == "False"
+
+
 def test_every_file_of_the_package_is_in_the_wheel():
     """Files that are not Python, such as the stubs from which names are imported on use, match the package data."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     shipped = {path for pattern in settings["package-data"]["toolkit"] for path in PACKAGE.glob(pattern)}
     files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}}
     assert files == {path for path in shipped if path.suffix != ".pyc"}
-    assert len({path for path in files if path.suffix == ".pyi"}) == 7
+    assert len({path for path in files if path.suffix == ".pyi"}) == 8
 
 
 def test_environment_and_pyproject_name_the_same_packages_and_floors():

@@ -492,24 +492,6 @@ def _close_all() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the response to a pinned read is looked up and stored.
-
-    Attributes
-    ----------
-    key : bytes
-    chain_id : int
-        Chain id in the node's description; part of the key.
-    version : int
-        Ledger version that is read.
-    """
-
-    key: bytes
-    chain_id: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Identity:
     """The chain of a node, its build, which determines gas, and the number of its ledger in the file."""
 
@@ -562,13 +544,13 @@ class NodeCache:
             )
         return found
 
-    def place(
+    def key_of(
         self, call: PreparedCall[Any], describe: Callable[[], NodeInfo], fingerprint: Callable[[int], str | None]
-    ) -> Place | None:
-        """Return the place of a pinned read, or None if its response must not be stored.
+    ) -> bytes | None:
+        """Return the key of a pinned read, or None if its response must not be stored.
 
-        The key contains the chain id from the node's description; `store` compares it with the chain id in the headers
-        of the response.
+        It contains the chain id from the node's description; `store` compares that with the chain id in the headers of
+        the response.
 
         Parameters
         ----------
@@ -584,7 +566,7 @@ class NodeCache:
         if (identity := self._identity) is None:
             with self._lock:
                 identity = self._identity = self._identity or self._identified(self.answers, describe(), fingerprint)
-        made = key(
+        return key(
             identity.chain_id,
             pinned,
             request.method,
@@ -596,7 +578,6 @@ class NodeCache:
             owner=self._owner,
             ledger=identity.ledger,
         )
-        return Place(made, identity.chain_id, pinned)
 
     def ledger_changed(self, since_s: float) -> None:
         """Forget the responses stored at or after a Unix time, and compare fingerprints again before the next read."""
@@ -620,18 +601,18 @@ class NodeCache:
             answers.set_ledger(self._owner, chain_id, known)
         return _Identity(chain_id, info.git_hash, None if known is None else known.number)
 
-    def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
-        """Return the responses stored at these places, by key."""
-        keys = [place.key for place in places if place is not None]
-        return {} if self.answers is None or not keys else dict(self.answers.get_many(keys))
+    def find(self, keys: Iterable[bytes | None]) -> dict[bytes, Answer]:
+        """Return the stored responses by key."""
+        wanted = [one for one in keys if one is not None]
+        return {} if self.answers is None or not wanted else dict(self.answers.get_many(wanted))
 
-    def store(self, place: Place | None, answer: Answer) -> None:
-        """Store a response at its place, if the chain id in its headers matches the place."""
-        if self.answers is None or place is None or isinstance(answer, CachedAnswer):
+    def store(self, key: bytes | None, answer: Answer, *, version: int | None) -> None:
+        """Store the response to a read at a version, if the chain id in its headers is that of the node."""
+        if self.answers is None or key is None or version is None or isinstance(answer, CachedAnswer):
             return
-        ledger = answer.parsed.ledger
-        if ledger is not None and ledger.chain_id == place.chain_id:
-            self.answers.put(place.key, answer, version=place.version)
+        identity, ledger = self._identity, answer.parsed.ledger
+        if ledger is not None and identity is not None and ledger.chain_id == identity.chain_id:
+            self.answers.put(key, answer, version=version)
 
 
 # rows -----------------------------------------------------------------------------------------------------------------

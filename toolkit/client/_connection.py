@@ -19,7 +19,7 @@ import msgspec
 
 from toolkit import __version__, errors
 from toolkit.client import _http as http
-from toolkit.client._cache import CachedAnswer, NodeCache, Place
+from toolkit.client._cache import CachedAnswer, NodeCache
 from toolkit.client._node_errors import extended, misread, refusal
 from toolkit.client._threads import MAX_WAIT_S, run_in_threads
 from toolkit.wire._headers import ledger_headers
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
 _Error = TypeVar("_Error", bound=errors.ToolkitError)
-# Position of a call, the call, and the place of its answer in the cache.
-_Tag = tuple[int, Any, Place | None]
+# Position of a call, the call, and the key of its answer in the cache.
+_Tag = tuple[int, Any, bytes | None]
 _Job = tuple[_Tag, http.Request | http.Answer | errors.ToolkitError]
 
 _NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
@@ -162,12 +162,12 @@ class Connection:
             If the connection is closed.
         """
         self.check_open()
-        place = self._place(prepared)
-        wanted = self._cached_or_request(prepared, place, self.cache.find([place]))
+        key = self._key(prepared)
+        wanted = self._cached_or_request(prepared, key, self.cache.find([key]))
         if isinstance(wanted, errors.ToolkitError):
             raise wanted
         answer = self._send(wanted, prepared.asked) if isinstance(wanted, http.Request) else wanted
-        return self._finished(prepared, place, answer)
+        return self._finished(prepared, key, answer)
 
     def describe(self) -> NodeInfo:
         """Return the description of the node, which is stored for offline sessions.
@@ -236,8 +236,8 @@ class Connection:
         else:
             sent = (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
         with closing(sent) as outcomes:
-            for (number, call, place), outcome in outcomes:
-                result = self._result(call, place, outcome)
+            for (number, call, key), outcome in outcomes:
+                result = self._result(call, key, outcome)
                 del outcome  # do not hold a large answer while waiting for the next one
                 yield number, result
 
@@ -245,34 +245,34 @@ class Connection:
         """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _LOOKUP_SIZE if self.cache.answers else 1)):
-            places = [None if isinstance(call, errors.ToolkitError) else self._place(call) for _, call in chunk]
-            stored = self.cache.find(places)
-            for (number, call), place in zip(chunk, places, strict=True):
+            keys = [None if isinstance(call, errors.ToolkitError) else self._key(call) for _, call in chunk]
+            stored = self.cache.find(keys)
+            for (number, call), key in zip(chunk, keys, strict=True):
                 if isinstance(call, errors.ToolkitError):
-                    yield (number, call, place), call
+                    yield (number, call, key), call
                 else:
-                    yield (number, call, place), self._cached_or_request(call, place, stored)
+                    yield (number, call, key), self._cached_or_request(call, key, stored)
 
     def _cached_or_request(
-        self, call: http.PreparedCall[Any], place: Place | None, stored: Mapping[bytes, http.Answer]
+        self, call: http.PreparedCall[Any], key: bytes | None, stored: Mapping[bytes, http.Answer]
     ) -> http.Answer | http.Request | errors.OfflineMiss:
         """Return the stored response to a call, or the request to send; offline, the error instead."""
-        if place is not None and place.key in stored:
-            return stored[place.key]
+        if key is not None and key in stored:
+            return stored[key]
         return errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
-    def _result(self, call: Any, place: Place | None, outcome: http.Answer | errors.ToolkitError) -> Any:
+    def _result(self, call: Any, key: bytes | None, outcome: http.Answer | errors.ToolkitError) -> Any:
         """Return the result of a call or its error, so that one failed call does not end the others."""
         if isinstance(outcome, errors.ToolkitError):
             return outcome
         if not isinstance(outcome, CachedAnswer):
             self._note_ledger(outcome.parsed.ledger)
         try:
-            return self._finished(call, place, outcome)
+            return self._finished(call, key, outcome)
         except (errors.NodeError, errors.NodeUnreachable, errors.SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, call: http.PreparedCall[T], place: Place | None, answer: http.Answer) -> T:
+    def _finished(self, call: http.PreparedCall[T], key: bytes | None, answer: http.Answer) -> T:
         """Return the result of a response, or raise its error; a response that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
@@ -281,14 +281,14 @@ class Connection:
             archived = self._archived(call, error)
             if archived is None:
                 masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
-                self.cache.store(place, replace(answer, body=http.json_body(masked)))
+                self.cache.store(key, replace(answer, body=http.json_body(masked)), version=call.pinned)
                 raise error
             answer = archived
         try:
             result = call.finish(answer)
         except errors.SchemaError as misfit:
             raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
-        self.cache.store(place, answer)
+        self.cache.store(key, answer, version=call.pinned)
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
@@ -347,8 +347,8 @@ class Connection:
         finally:
             here.use_cache, here.repeats = before
 
-    def _place(self, call: http.PreparedCall[Any]) -> Place | None:
-        return self.cache.place(call, self.describe, self.fingerprint) if self.here.use_cache else None
+    def _key(self, call: http.PreparedCall[Any]) -> bytes | None:
+        return self.cache.key_of(call, self.describe, self.fingerprint) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
         """Rebuild the response to ``GET /v1`` from the headers of a POST operation; None if a header is missing."""

@@ -77,8 +77,7 @@ class Surroundings:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._proxies = getproxies()
-        self._authorities: str | None = None
-        self._resolved: dict[str, list[str]] = {}
+        self._options: dict[str, dict[int, Any]] = {}
 
     def apply(self, handle: pycurl.Curl, site: str) -> bool:
         """Set the options of a handle for a site (scheme, host and port of a URL); return whether it has a proxy.
@@ -90,29 +89,37 @@ class Surroundings:
         NodeUnreachable
             If no address of ``localhost`` accepts connections. The next use looks again.
         """
+        if site not in self._options:
+            self._options[site] = self._found(site)
+        options = self._options[site]
+        for option, value in options.items():
+            handle.setopt(option, value)
+        return bool(options[pycurl.PROXY])
+
+    def _found(self, site: str) -> dict[int, Any]:
+        """Return the options for a site."""
         parts = urlsplit(site)
         if parts.scheme not in _PORTS or not parts.hostname:
             raise HopelessError("this is not an http(s) URL")
         proxy = ""  # with an empty text, libcurl does not look at the environment itself
         if not proxy_bypass(parts.hostname):
             proxy = self._proxies.get(parts.scheme) or self._proxies.get("all") or ""
-        handle.setopt(pycurl.PROXY, os.fsencode(proxy))
-        handle.setopt(pycurl.NOPROXY, os.fsencode(self._proxies.get("no", "")))
+        options: dict[int, Any] = {
+            pycurl.PROXY: os.fsencode(proxy),
+            pycurl.NOPROXY: os.fsencode(self._proxies.get("no", "")),
+        }
         if parts.scheme == "https" or proxy.lower().startswith("https:"):
-            path = self._authorities = self._authorities or http.authorities()
+            path = http.authorities()
             is_folder = os.path.isdir(path)  # noqa: PTH112 - str in, str out
             for file, folder in _TRUSTED:  # None also removes a folder that libcurl was built with
-                handle.setopt(file, None if is_folder else os.fsencode(path))
-                handle.setopt(folder, os.fsencode(path) if is_folder else None)
-        if site not in self._resolved:
-            try:
-                opened = parts if not proxy else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-                place = opened.hostname or "", opened.port or _PORTS[parts.scheme]
-            except ValueError:  # its message may quote a password
-                raise HopelessError(http.NO_PROXY) from None
-            self._resolved[site] = self._local_address(*place)
-        handle.setopt(pycurl.RESOLVE, self._resolved[site])
-        return bool(proxy)
+                options[file] = None if is_folder else os.fsencode(path)
+                options[folder] = os.fsencode(path) if is_folder else None
+        try:
+            opened = parts if not proxy else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+            place = opened.hostname or "", opened.port or _PORTS[parts.scheme]
+        except ValueError:  # its message may quote a password
+            raise HopelessError(http.NO_PROXY) from None
+        return options | {pycurl.RESOLVE: self._local_address(*place)}
 
     def _local_address(self, host: str, port: int) -> list[str]:
         """Return the first address of a ``localhost`` name that accepts a connection, for RESOLVE; [] for other names.

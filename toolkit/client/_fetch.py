@@ -18,7 +18,7 @@ from toolkit.client._http import mark_model
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
-from toolkit.client._simulation import Simulation, SimulationFrames, simulate_all
+from toolkit.client._simulation import SimulationFrames, checked_simulations, send_simulations
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
 from toolkit.client._versions import FindSteps, ResolvedPlan, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
@@ -138,20 +138,23 @@ class _Sweep:
     ) -> list[T | ToolkitError]:
         """Send tasks and return their outcomes in the order of the tasks."""
         sent = send_all(self.node, tasks, prepare)
-        found = self.collect(sent, len(tasks), what)
-        return [found[place] for place in range(len(tasks))]
+        return self.noted(self.collect(sent, len(tasks), what))
 
-    def collect(self, outcomes: Outcomes[T], count: int, what: str) -> dict[int, T | ToolkitError]:
-        """Return outcomes by position."""
+    def collect(self, outcomes: Outcomes[T], count: int, what: str) -> list[T | ToolkitError]:
+        """Return outcomes in order of their positions."""
         found: dict[int, T | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
                 bar.advance(1)
                 found[place] = outcome
                 self.check_if_due()
-        self.count += count
-        self.errors += [found[place] for place in sorted(found) if isinstance(found[place], ToolkitError)]  # type: ignore[misc]
-        return found
+        return [found[place] for place in range(count)]
+
+    def noted(self, outcomes: list[T | ToolkitError]) -> list[T | ToolkitError]:
+        """Count outcomes and the errors among them, and return them."""
+        self.count += len(outcomes)
+        self.errors += [one for one in outcomes if isinstance(one, ToolkitError)]
+        return outcomes
 
     def check_if_due(self) -> None:
         """Check about once a minute that the node still serves the same ledger."""
@@ -489,11 +492,10 @@ def fetch_simulations(
     tasks = [(request, version) for request in listed for version in sweep.versions]
     sweep.guard(len(tasks))
     # A node simulates at its head; at versions, forks of it do.
-    at_head = simulate_all(given, listed, sweep.ledger) if versions is None else None
+    at_head = send_simulations(given, listed, sweep.ledger) if versions is None else None
     sent = at_head or given.simulations_at(tasks)  # type: ignore[attr-defined]  # of a Node
-    found: dict[int, Simulation | ToolkitError] = sweep.collect(sent, len(tasks), "simulations")
+    results = sweep.noted(checked_simulations(given, sweep.collect(sent, len(tasks), "simulations")))
     sweep.finish("simulations")
-    results = [found[place] for place in range(len(tasks))]
     done = {place: one.transaction for place, one in enumerate(results) if not isinstance(one, ToolkitError)}
     failed = [(place, Failure.of(one)) for place, one in enumerate(results) if isinstance(one, ToolkitError)]
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)

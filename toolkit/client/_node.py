@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._simulation import Simulation
     from toolkit.errors import ToolkitError
-    from toolkit.fork import Fork, ForkSimulation
+    from toolkit.fork._fork import Fork, ForkSimulation
     from toolkit.move import ModuleAbi
     from toolkit.wire import Batch, Multisig, Script
 
@@ -483,7 +483,7 @@ class Node(Reads):
         >>> fork.execute(call, sender="0xa11ce").success, fork.ledger_version > fork.base_version
         (True, True)
         """
-        from toolkit.fork import fork_of
+        from toolkit.fork._fork import fork_of
 
         return fork_of(self, ledger_version)
 
@@ -491,7 +491,7 @@ class Node(Reads):
         self, tasks: Sequence[tuple[SimulationRequest, int]]
     ) -> Iterator[tuple[int, ForkSimulation | ToolkitError]]:
         """Simulate requests, each on a fork of a version, and yield (position, result or error) by version."""
-        from toolkit.fork import simulate_at_versions
+        from toolkit.fork._sweep import simulate_at_versions
 
         return simulate_at_versions(self, tasks)
 

@@ -32,7 +32,7 @@ from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, GasSchedule, LedgerState, NodeInfo, ViewFunction
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
-from toolkit.wire._rows import check_transaction
+from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Reads:
 
     def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
         """Run a view at a version; the head by default."""
-        return self.one(PreparedView(self, call).at(as_version_or_head(ledger_version)))
+        return self.one(self.prepare_view(call, ledger_version))
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -133,18 +133,19 @@ class Reads:
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a table item by its BCS key; the result is also BCS."""
-        asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version:,}"
-        body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
-        query = {"ledger_version": ledger_version}
-        request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
-        return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
+        asked = f"raw item {key.hex()[:20]} of table {handle}"
+        return self._by_key(asked, key, ledger_version, "tables", handle, "raw_item")
 
     def prepare_state_value(self, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a stored value with the metadata of its slot, by its state key; both are BCS."""
-        asked = f"state value 0x{key.hex()[:40]} at version {ledger_version:,}"
-        body, query = json_body({"key": f"0x{key.hex()}"}), {"ledger_version": ledger_version}
-        where = path("experimental", "state_values", "raw")
-        request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
+        asked = f"state value 0x{key.hex()[:40]}"
+        return self._by_key(asked, key, ledger_version, "experimental", "state_values", "raw")
+
+    def _by_key(self, what: str, key: bytes, ledger_version: int, *where: str) -> PreparedCall[bytes]:
+        """Prepare the read of a value by a key; both are BCS."""
+        asked, query = f"{what} at version {ledger_version:,}", {"ledger_version": ledger_version}
+        body = json_body({"key": f"0x{key.hex()}"})
+        request = self.request("POST", path(*where), body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def _if_present(self, call: PreparedCall[T]) -> T | None:
@@ -557,8 +558,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
     """Decode a response that is one transaction, and check all of its numbers, addresses and times."""
     try:
         found = decode_transactions(answer.body)
-        for one in found:
-            check_transaction(one)
+        check_transactions(found)
     except errors.SchemaError as error:
         raise errors.SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:

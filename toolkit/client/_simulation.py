@@ -27,7 +27,7 @@ from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
 from toolkit.wire._models import function_id
 from toolkit.wire._requests import NOBODY, Batch, called_by, with_estimates
-from toolkit.wire._rows import check_transaction
+from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import decode_simulation
 
 if TYPE_CHECKING:
@@ -377,6 +377,29 @@ def simulate_all(
     node: Reads, requests: Sequence[wire.SimulationRequest], ledger: wire.LedgerState
 ) -> Outcomes[Simulation]:
     """Simulate requests at once and yield (position, result or error) as responses arrive."""
+    for place, outcome in send_simulations(node, requests, ledger):
+        [checked] = checked_simulations(node, [outcome])
+        yield place, checked
+
+
+def checked_simulations(
+    node: Reads, outcomes: Sequence[Simulation | errors.ToolkitError]
+) -> list[Simulation | errors.ToolkitError]:
+    """Return outcomes with an error in place of each simulation whose numbers, addresses or time are malformed."""
+    try:
+        check_transactions(one.transaction for one in outcomes if isinstance(one, Simulation))
+    except errors.SchemaError as error:
+        if len(outcomes) > 1:
+            return [checked for one in outcomes for checked in checked_simulations(node, [one])]
+        node.mask_error(error)  # it quotes the response
+        return [error.with_traceback(None)]
+    return list(outcomes)
+
+
+def send_simulations(
+    node: Reads, requests: Sequence[wire.SimulationRequest], ledger: wire.LedgerState
+) -> Outcomes[Simulation]:
+    """Do the same as `simulate_all`, without the check of the results: one check of all is ten times as fast."""
     senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
     numbers: dict[str, int | errors.ToolkitError] = {}
     to_view: list[str] = []  # the node does not offer accounts
@@ -493,7 +516,6 @@ def _prepared(
             raise errors.SchemaError(
                 f"{short_addresses(asked)}: expected one simulated transaction, got {len(transactions)}"
             )
-        check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
     query = with_estimates(request).query()

@@ -10,9 +10,3 @@ Module map, for readers of the code:
 - `_recent`: the last transactions of functions
 - `_package`, `_schedule`: what a fork publishes and sets
 """
-
-from toolkit.fork._fork import Fork, ForkSimulation, fork_of
-from toolkit.fork._replay import Replay
-from toolkit.fork._sweep import replay, simulate_at_versions
-
-__all__ = ["Fork", "ForkSimulation", "Replay", "fork_of", "replay", "simulate_at_versions"]

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from toolkit.client._calls import JSON
 from toolkit.client._http import Answer
 from toolkit.errors import ClosedError, InputError, SchemaError, Unsupported
 from toolkit.fork._render import StateAbis, parsed_module, status_text, transaction_json, value_json
@@ -33,10 +34,12 @@ from toolkit.vm._loader import Loader
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Group, Overlay, Session, group_key, item_key, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, from_tag, struct
-from toolkit.wire import SignedTransaction
+from toolkit.wire import LedgerState, SignedTransaction
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import FUNCTION_CALL
 from toolkit.wire._gas import APT
+from toolkit.wire._headers import ledger_headers, timestamp_from_us
+from toolkit.wire._responses import encode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +55,6 @@ _CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _RECONFIGURATION = resource_key(FRAMEWORK, struct("0x1::reconfiguration::Configuration"))
 _DEFAULT_PRICE = 100  # octas, if the schedule does not set a minimum
 _DEFAULT_MAX_GAS = 2_000_000
-_HEADERS = {"oldest_ledger_version": "ledger-oldest-version", "ledger_timestamp": "ledger-timestampusec"}
 
 
 class ForkLedger:
@@ -151,28 +153,20 @@ class ForkLedger:
         return self.schedule["txn.maximum_number_of_gas_units"] or _DEFAULT_MAX_GAS
 
     @property
-    def chain_id(self) -> int:
-        """The chain id."""
-        return self.value(_CHAIN_ID)[0]
+    def state(self) -> LedgerState:
+        """The state of the ledger, as nodes report it.
 
-    def facts(self) -> dict[str, Any]:
-        """Return the description of the ledger as nodes answer it."""
-        epoch = self.value(_RECONFIGURATION)[:8]
-        return {
-            "chain_id": self.chain_id,
-            "ledger_version": str(self.version),
-            "oldest_ledger_version": str(self.base.version),
-            "ledger_timestamp": str(self.timestamp_us()),
-            "epoch": str(int.from_bytes(epoch, "little")),
-            "block_height": "0",
-            "oldest_block_height": "0",
-        }
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a response."""
-        return {
-            f"x-aptos-{_HEADERS.get(name, name.replace('_', '-'))}": str(fact) for name, fact in self.facts().items()
-        }
+        Raises
+        ------
+        SchemaError
+            If its time is after the year 9999.
+        """
+        timestamp = timestamp_from_us(self.timestamp_us())
+        if timestamp is None:
+            raise SchemaError(f"expected the time of the ledger in microseconds, got {self.timestamp_us():,}")
+        epoch = int.from_bytes(self.value(_RECONFIGURATION)[:8], "little")
+        chain_id = self.value(_CHAIN_ID)[0]
+        return LedgerState(chain_id, self.version, self.base.version, timestamp, epoch, 0, 0)
 
 
 def call_framework(read: Read, function: str, arguments: Sequence[bytes]) -> dict[bytes, StateValue | None]:
@@ -263,10 +257,9 @@ class ForkTransport:
         version = int(query.get("ledger_version", self._ledger.version))
         match request.method, *steps:
             case ["GET"]:
-                return self._json(self._ledger.facts() | {"node_role": "fork", "git_hash": None})
+                return self._sent(encode_node_info(self._ledger.state, node_role="fork"), JSON)
             case "GET", "estimate_gas_price":
-                price = self._ledger.price
-                return self._json({"gas_estimate": price})
+                return self._json({"gas_estimate": self._ledger.price})
             case "GET", "accounts", address:
                 return self._account(address, version)
             case "GET", "accounts", address, "module", name:
@@ -293,13 +286,11 @@ class ForkTransport:
     # Responses.
 
     def _sent(self, body: bytes, kind: str, status: int = 200, gas: int | None = None) -> Answer:
-        headers = self._ledger.headers() | {"content-type": kind}
-        if gas is not None:
-            headers["x-aptos-gas-used"] = str(gas)
-        return Answer(status, headers, body)
+        headers = ledger_headers(self._ledger.state, gas_used=gas)
+        return Answer(status, headers | {"Content-Type": kind}, body)
 
     def _json(self, document: Any, *, status: int = 200, gas: int | None = None) -> Answer:
-        return self._sent(json.dumps(document).encode(), "application/json", status, gas)
+        return self._sent(json.dumps(document).encode(), JSON, status, gas)
 
     def _account(self, address: str, version: int) -> Answer:
         found = self._ledger.at(version)(resource_key(address_to_bytes(address), _ACCOUNT))

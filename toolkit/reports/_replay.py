@@ -18,7 +18,7 @@ from toolkit.reports._templates import environment, put
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.fork import Replay
+    from toolkit.fork._replay import Replay
 
 _MAX_ROWS = 200  # of a table; a page is read by people
 _LEVEL = 0.34  # inches of a level of the flame graph

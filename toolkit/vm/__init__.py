@@ -16,21 +16,23 @@ Module map, in the order in which to read the code:
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
 - transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_batch` (scripts that make calls in a row)
 - entry points: `_transaction` (from prologue to epilogue), `_view`, `_results` (also profile and trace)
-- documentation: `_supported`
 
 Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number
 of bytes. A *scalar* is a value that cannot be changed in place: an integer, a bool, an address or a reference. A *kind*
 is a type, as `type` is Python's.
+
+Names are imported on first use: reading a state key or a module does not import the machine.
 """
 
-from toolkit.errors import Unsupported
-from toolkit.vm._module import CodeChanges, Module, code_changes
-from toolkit.vm._results import Execution, Status, View
-from toolkit.vm._transaction import execute
-from toolkit.vm._view import run_view
+from __future__ import annotations
 
-__all__ = ["CodeChanges", "Execution", "Module", "Status", "Unsupported", "View", "code_changes", "execute", "run_view"]
+from lazy_loader import attach_stub as _attach_stub
+
+from toolkit.errors import Unsupported as Unsupported
+
+__getattr__, _, _lazy = _attach_stub(__name__, __file__)
+__all__ = sorted(["Unsupported", *_lazy])  # noqa: PLE0605 - a list
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

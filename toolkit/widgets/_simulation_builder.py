@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._node import Node
-    from toolkit.fork import Fork
+    from toolkit.fork._fork import Fork
 
 
 Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]

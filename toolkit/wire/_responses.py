@@ -259,8 +259,8 @@ def decode_node_info(body: bytes) -> NodeInfo:
     )
 
 
-def encode_node_info(ledger: LedgerState, *, git_hash: str | None = None) -> bytes:
-    """Return the body of ``GET /v1`` for a ledger state, with an empty node role."""
+def encode_node_info(ledger: LedgerState, *, node_role: str = "", git_hash: str | None = None) -> bytes:
+    """Return the body of ``GET /v1`` for a ledger state."""
     numbers = {
         "epoch": ledger.epoch,
         "ledger_version": ledger.version,
@@ -270,7 +270,7 @@ def encode_node_info(ledger: LedgerState, *, git_hash: str | None = None) -> byt
         "block_height": ledger.block_height,
     }
     texts = {name: str(number) for name, number in numbers.items()}
-    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": "", "git_hash": git_hash} | texts)
+    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": node_role, "git_hash": git_hash} | texts)
 
 
 def decode_account(body: bytes) -> AccountInfo:

@@ -14,7 +14,7 @@ from toolkit import EntryFunction, SimulationRequest
 from toolkit.client._engine import Window
 from toolkit.client._http import RetryPolicy
 from toolkit.client._node import Node
-from toolkit.errors import Forbidden, Unavailable
+from toolkit.errors import Forbidden, SchemaError, Unavailable
 from toolkit.wire._headers import ledger_headers
 
 PAY = EntryFunction("0x1::m::pay")
@@ -122,6 +122,27 @@ def test_senders_whose_number_cannot_be_read_fail_alone():
     assert isinstance(results[3], Unavailable)
     assert [body["sequence_number"] for _, body in there.sent(SIMULATE)] == ["7", "0", "0"]
     assert not any(isinstance(result, Forbidden) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("gas_used", "9x"), ("gas_used", str(2**63)), ("timestamp", str(2**64 - 1)), ("sender", "0xz")]
+)
+def test_a_malformed_simulation_fails_alone(field, value):
+    """All are checked at once; only the one that does not fit is an error, for a single simulation too."""
+
+    def simulated(_, body):
+        wrong = {field: value} if body["sequence_number"] == "1" else {}
+        return answer([user_transaction() | wrong])
+
+    node, _ = node_with(**{SIMULATE: simulated})
+    numbered = [*requests_of("0xa", sequence_number=0), *requests_of("0xa", sequence_number=1)]
+    frames = toolkit.fetch_simulations(node, [*numbered, numbered[0]], progress=False)
+    assert [type(result).__name__ for result in frames.results] == ["Simulation", "SchemaError", "Simulation"]
+    codes = frames.transactions["error_code"]
+    assert codes.isna().tolist() == [True, False, True]
+    assert codes[1] == "schema_error"
+    with pytest.raises(SchemaError, match=value):
+        node.simulate(numbered[1])
 
 
 def test_accounts_are_not_read_if_every_request_has_its_number():

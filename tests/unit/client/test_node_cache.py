@@ -279,15 +279,15 @@ class TestApart:
 
     @pytest.mark.fault("an answer with another chain's headers", "rejected, and never cached for this chain")
     def test_an_answer_is_stored_under_its_own_chain_only(self, place):
-        """An answer of another chain has no place among those of the chain that was remembered."""
+        """An answer of another chain is not stored among those of the chain that was remembered."""
         node, _ = a_node(place)
         with node:
             node.view(COUNT, ledger_version=500)
             cache = NodeCache(node.url, node.cache)
-            where = cache.place(node.prepare_view(COUNT, 501), node.info, node._connection.fingerprint)
+            key = cache.key_of(node.prepare_view(COUNT, 501), node.info, node._connection.fingerprint)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
-            cache.store(where, other)
-            assert cache.find([where]) == {}
+            cache.store(key, other, version=501)
+            assert cache.find([key]) == {}
             assert node.view(COUNT, ledger_version=501).value == 501
 
     def test_arguments_tell_calls_apart(self, place):

@@ -22,7 +22,6 @@ from toolkit.gas._observations import Cause, ReadAt
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas._timeline import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
-from toolkit.gas.causes._executed import proved_rows
 from toolkit.gas.committed import _steps as committed
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.committed._strata import octas_per_unit
@@ -159,6 +158,9 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
         else:
             kinds = {words: mine["ledger_version"].tolist() for words, mine in committed.kinds_of(frame)}
             kinds |= {ALL_TRANSACTIONS: frame["ledger_version"].tolist()}
+            # Imported on use: most studies execute nothing, and the machine takes as long as pydantic to import.
+            from toolkit.gas.causes._executed import proved_rows
+
             rows += proved_rows(node, found, kinds, unit=octas_per_unit(frame))
         read, versions, missing = sample_size(plan, call)
         notes.append(replace(note, versions=versions, versions_read=read, missing=missing))

@@ -22,7 +22,6 @@ from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.fork import simulate_at_versions
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
@@ -89,8 +88,10 @@ def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> It
     ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request), typed=False) for call, _ in views}
     answers = send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1]))
     yield from _rows_of(origin, views, answers, origin.view)
+    if not simulated:  # forks import the machine
+        return
     requests = [(cast("SimulationRequest", call.request), version) for call, version in simulated]
-    yield from _rows_of(origin, simulated, simulate_at_versions(node, requests), origin.simulation)
+    yield from _rows_of(origin, simulated, node.simulations_at(requests), origin.simulation)
 
 
 def _rows_of(
