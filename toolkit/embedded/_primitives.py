@@ -138,8 +138,8 @@ def _shift(cls: type[Integer], *, is_left: bool) -> Any:
     return operate
 
 
-def _typed(name: str, bits: int) -> type[Integer]:
-    """Return the class of a type; its operators are created once, because they run millions of times."""
+def _integer_class(name: str, bits: int) -> type[Integer]:
+    """Return the class of an integer type; its operators are created once, because they run millions of times."""
     low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     body = {"__slots__": (), "move_name": name, "low": low, "high": high, "bits": bits}
     cls = type(name.upper(), (Integer,), body)
@@ -155,7 +155,7 @@ def _typed(name: str, bits: int) -> type[Integer]:
 
 
 INTEGERS: dict[str, type[Integer]] = {
-    f"{sign}{bits}": _typed(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
+    f"{sign}{bits}": _integer_class(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
 }
 """The typed integers by the names of their Move types."""
 
@@ -169,10 +169,10 @@ class Address(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        if str.__eq__(self, other) is True or not isinstance(other, str):
+        if isinstance(other, Address) or not isinstance(other, str):
             return str.__eq__(self, other)
         try:
-            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
+            return other.startswith("0x") and str.__eq__(self, parse_address(other))
         except InputError:
             return False
 
@@ -183,26 +183,21 @@ class Address(str):
 
 
 class Signer(Address):
-    """A signer of the running transaction, which only the ledger can create.
+    """A signer of the running transaction, which only the ledger can create, with `signer_of`.
 
     A signer can be used as an address, and is stored as an address.
     """
 
     __slots__ = ()
 
-    def __new__(cls, address: str, right: object = None) -> Self:
-        """Return a signer; only the ledger has the `right` that is required."""
-        if right is not _RIGHT:
-            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
-        return str.__new__(cls, address)
-
-
-_RIGHT = object()
+    def __new__(cls, _address: str) -> Self:
+        """Raise ContractError: a contract must not sign for others."""
+        raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
 
 
 def signer_of(address: str) -> Signer:
     """Return the signer of an account."""
-    return Signer(address, _RIGHT)
+    return str.__new__(Signer, address)
 
 
 def check_signer(value: Any, name: str = "account") -> Signer:

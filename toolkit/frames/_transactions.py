@@ -16,7 +16,7 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames import _schema as schemas
 from toolkit.frames._calls import Failure, outcome_columns
-from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_columns, typed_column, typed_columns
+from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_rows, typed_column, typed_columns
 from toolkit.frames._schema import described_field
 from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_json, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
@@ -105,18 +105,22 @@ def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
     DataFrame, shape (functions and reasons, 11)
     """
     names = ("function", "abort_name", "abort_code", "abort_reason", "vm_status")
-    columns = plain_columns(transactions, [*names, "success", "sender", "gas_used", "ledger_version"])
-    calls = Counter(columns["function"])
-    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for *reason, success, sender, gas, version in zip(*columns.values(), strict=True):
-        if success is False:
-            groups.setdefault(tuple(reason), []).append((sender, gas, version))
+    called = plain_rows(transactions, [*names, "success", "sender", "gas_used", "ledger_version"])
+    calls = Counter(row["function"] for row in called)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in called:
+        if row["success"] is False:
+            groups.setdefault(tuple(row[name] for name in names), []).append(row)
     rows = []
-    for key, found in sorted(groups.items(), key=lambda group: -len(group[1])):
-        senders, gas, versions = zip(*found, strict=True)
-        row = dict(zip(names, key, strict=True)) | {"count": len(found), "senders": len(set(senders))}
-        row |= {"calls": calls[key[0]] if key[0] else None, "gas_used": sum(units or 0 for units in gas)}
-        rows.append(row | {"first_version": min(versions), "last_version": max(versions)})
+    for reason, failed in sorted(groups.items(), key=lambda group: -len(group[1])):
+        about = dict(zip(names, reason, strict=True))
+        function, versions = about["function"], [row["ledger_version"] for row in failed]
+        about |= {"count": len(failed), "senders": len({row["sender"] for row in failed})}
+        about |= {
+            "calls": calls[function] if function else None,
+            "gas_used": sum(row["gas_used"] or 0 for row in failed),
+        }
+        rows.append(about | {"first_version": min(versions), "last_version": max(versions)})
     return to_pandas(schemas.FAILURES.table_of_rows(rows))
 
 
@@ -459,14 +463,12 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
         got = type(source).__name__
         raise InputError(f"source must be a frame of state changes or an object whose `changes` is one, got {got}")
-    wanted = parse_table_handle(handle)
-    columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
+    rows = item_rows(changes, handle).select(["key", "ledger_version", "type"]).to_pylist()
     found: dict[bytes, dict[str, Any]] = {}
-    rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
-    rows.sort(key=lambda row: row[2] or 0)  # the sort is stable, so the order within a version is preserved
-    for _, key, version, kind in rows:
-        entry = found.setdefault(key, {"first_version": version, "changes": 0})
-        entry |= {"last_version": version, "deleted": kind == ChangeKind.DELETE_TABLE_ITEM}
+    # The sort is stable, so the order within a version is preserved.
+    for row in sorted(rows, key=lambda row: row["ledger_version"] or 0):
+        entry = found.setdefault(row["key"], {"first_version": row["ledger_version"], "changes": 0})
+        entry |= {"last_version": row["ledger_version"], "deleted": row["type"] == ChangeKind.DELETE_TABLE_ITEM}
         entry["changes"] += 1
     table = schemas.KEYS.table({name: [entry[name] for entry in found.values()] for name in schemas.KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``.
 MAX_TYPE_DEPTH = 8
 
-# What the error for a type that nests too deeply says; the embedded node recognises the error by it.
+# What the error for a type that nests too deeply says.
 TOO_DEEP = f"nests deeper than {MAX_TYPE_DEPTH} types"
 
 ABILITIES = ("copy", "drop", "store", "key")  # names of the abilities in the order of their bits in BCS
