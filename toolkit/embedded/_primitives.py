@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ARITHMETIC_ERROR = "ARITHMETIC_ERROR"
 
 
-class Integer(int):
+class TypedInteger(int):
     """Base class of the typed integers."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class Integer(int):
 
 def mismatch(expected: str, value: Any) -> ContractError:
     """Return the error for a value that does not have the expected type."""
-    named = f"{value.move_name} {int(value)}" if isinstance(value, Integer) else f"{value!r:.80}"
+    named = f"{value.move_name} {int(value)}" if isinstance(value, TypedInteger) else f"{value!r:.80}"
     return ContractError(f"expected {expected}, got {named}")
 
 
@@ -105,7 +105,7 @@ _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
 )
 
 
-def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
+def _arithmetic(cls: type[TypedInteger], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
     """Return an operator and its reflected operator."""
     low, high, new = cls.low, cls.high, int.__new__
 
@@ -125,7 +125,7 @@ def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem:
     return operate, reflected
 
 
-def _shift(cls: type[Integer], *, is_left: bool) -> Any:
+def _shift(cls: type[TypedInteger], *, is_left: bool) -> Any:
     """Return a shift operator of an unsigned type; bits that are shifted out are lost, as in Move."""
     bits, mask, new = cls.bits, cls.high, int.__new__
 
@@ -138,11 +138,11 @@ def _shift(cls: type[Integer], *, is_left: bool) -> Any:
     return operate
 
 
-def _integer_class(name: str, bits: int) -> type[Integer]:
+def _integer_class(name: str, bits: int) -> type[TypedInteger]:
     """Return the class of an integer type; its operators are created once, because they run millions of times."""
     low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     body = {"__slots__": (), "move_name": name, "low": low, "high": high, "bits": bits}
-    cls = type(name.upper(), (Integer,), body)
+    cls = type(name.upper(), (TypedInteger,), body)
     negate, _ = _arithmetic(cls, lambda value, _: int.__neg__(value), "Negation overflow")
     operators: dict[str, Any] = {"neg": lambda value: negate(value, value)}
     if low == 0:
@@ -154,7 +154,7 @@ def _integer_class(name: str, bits: int) -> type[Integer]:
     return cls
 
 
-INTEGERS: dict[str, type[Integer]] = {
+INTEGERS: dict[str, type[TypedInteger]] = {
     f"{sign}{bits}": _integer_class(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
 }
 """The typed integers by the names of their Move types."""
