@@ -309,13 +309,15 @@ def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         content = text.encode()
+    except UnicodeEncodeError:
+        raise StudyError(f"{visible(place)} cannot be written: its text cannot be encoded as UTF-8") from None
+    try:
         with replacing(place) if overwrite else os.fdopen(open_descriptor(place, new), "wb") as file:
             file.write(content)
     except FileExistsError:
         raise StudyError(f"{visible(place)} already exists; choose another name, or remove it first") from None
-    except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", None) or "its text contains characters that cannot be encoded as UTF-8"
-        raise StudyError(f"{visible(place)} cannot be written: {why}") from None
+    except OSError as error:
+        raise StudyError(f"{visible(place)} cannot be written: {error.strerror}") from None
     return place
 
 

@@ -319,17 +319,19 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
     return _attributes(found, *(f"{name}_text" for name in (*numbers, "replay_protection_nonce"))) | {
         "sender": [forms.addresses[one.sender] for one in found],
         "fee_payer": [payer and forms.addresses[payer] for payer in payers],
-        "secondary_signers": [
-            ", ".join(forms.addresses[name] for name in names) if names else None for names in others
-        ],
+        "secondary_signers": [_joined(forms.addresses, names or None) for names in others],
         "function": [call.function and forms.types[call.function] for call in calls],
-        "type_arguments": [types if types is None else ", ".join(forms.types[one] for one in types) for types in kinds],
+        "type_arguments": [_joined(forms.types, types) for types in kinds],
         "arguments": [str(call.arguments, "utf-8") or None for call in calls],
         "payload_type": [head.type for head in payloads],
         "payload": _texts(one.payload_raw for one in found),
         "signature_type": [one.type for one in signatures],
         "key_type": [one.key_type for one in signatures],
     }
+
+
+def _joined(forms: Mapping[str, str], texts: Sequence[str] | None) -> str | None:
+    return None if texts is None else ", ".join(forms[text] for text in texts)
 
 
 def _users(found: list[wire.UserTransaction], forms: _CanonicalForms) -> _Columns:

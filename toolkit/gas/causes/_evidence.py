@@ -32,7 +32,7 @@ from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._rows import transaction_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolkit.client._calls import Known
     from toolkit.client._node import Node
@@ -231,9 +231,9 @@ class Dependencies(NamedTuple):
 
     Attributes
     ----------
-    own : Package
+    own : CodePackage
         The package that contains the module.
-    others : tuple of Package
+    others : tuple of CodePackage
         Its dependencies, direct and indirect.
     complete : bool
         False if a dependency was not found.
@@ -270,19 +270,16 @@ def packages_of(data: Any, address: str) -> tuple[CodePackage, ...]:
         If the resource does not have the documented shape.
     """
     try:
-        return tuple(
-            CodePackage(
-                address,
-                str(entry["name"]),
-                int(entry["upgrade_number"]),
-                frozenset(check_identifier(str(module["name"]), "module name") for module in entry["modules"]),
-                tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"]),
-            )
-            for entry in data["packages"]
-        )
+        return tuple(_package_of(entry, address) for entry in data["packages"])
     except (TypeError, KeyError, ValueError, InputError) as error:
         text = f"{REGISTRY} of {address} does not have the documented shape ({shorten(error)}); got {shorten(data)}"
         raise SchemaError(text) from None
+
+
+def _package_of(entry: Mapping[str, Any], address: str) -> CodePackage:
+    modules = frozenset(check_identifier(str(module["name"]), "module name") for module in entry["modules"])
+    needs = tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"])
+    return CodePackage(address, str(entry["name"]), int(entry["upgrade_number"]), modules, needs)
 
 
 def dependencies(called: ModuleId, registry: Callable[[str], tuple[CodePackage, ...]]) -> Dependencies | None:
@@ -347,7 +344,7 @@ class Written:
 
     Attributes
     ----------
-    writes : tuple of Write
+    writes : tuple of StateWrite
     payers : frozenset of str
         Canonical addresses of sender and fee payer.
     by : ChangingTransaction
@@ -458,7 +455,7 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
 
     Returns
     -------
-    dict of str to Table
+    dict of str to TypedTable
         Tables by canonical handle; resources that cannot be read are omitted.
     """
     found: dict[str, TypedTable] = {}
@@ -487,7 +484,7 @@ def key_text(write: StateWrite, table: TypedTable | None, evidence: Evidence, ve
 
 
 def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dict[str, TypedTable]:
-    if "'handle'" not in repr(document):  # before the modules of its types are looked up
+    if not _has_handle(document):  # before the modules of its types are looked up
         return {}
     try:
         declared = list(tables_in(evidence.layout(tag, version), document))
@@ -499,3 +496,10 @@ def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dic
         hashed = "buckets" in table.field.split(".")
         found[table.handle] = TypedTable(tag.partition("<")[0], ".".join(names), None if hashed else table.key_type)
     return found
+
+
+def _has_handle(document: Any) -> bool:
+    """Return whether a part of a JSON document has a field `handle`, as every table does."""
+    if isinstance(document, dict):
+        return "handle" in document or any(map(_has_handle, document.values()))
+    return isinstance(document, list) and any(map(_has_handle, document))
