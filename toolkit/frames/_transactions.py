@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 
     from toolkit.move import AbiSource
 
-    _Cell = tuple[Layout, bytes | None, Any]  # layout, BCS and JSON of a key or value
+
+class _Cell(NamedTuple):
+    """A key or a value of a table item: its layout, its BCS, and the item in the node's JSON."""
+
+    layout: Layout
+    data: bytes | None
+    decoded: Any
 
 
 def transaction_frames(transactions: Sequence[Any], **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -378,7 +384,7 @@ def written_items_frame(
     pairs = zip(rows["data"].to_pylist(), places, strict=True)
     decoded = [None if text is None else parsed_payload(text, f"item of {place}") for text, place in pairs]
     for place, name in enumerate(("key", "value")):
-        cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
+        cells = list(map(_Cell, [pair[place] for pair in layouts], rows[name].to_pylist(), decoded))
         for column in _item_columns(name, cells, places, rows["ledger_version"].to_pylist(), default[place]):
             picked = picked.append_column(*column)
     return to_pandas(picked)
@@ -389,20 +395,20 @@ def _item_columns(
 ) -> list[NamedColumn]:
     """Return the columns of keys or values, from BCS if their type is fully known, or else from the node's JSON."""
     values: list[Any] = []
-    for row, (layout, data, decoded) in enumerate(cells):
+    for row, cell in enumerate(cells):
         where = f"{name} of {places[row]}"
         try:
-            if data is None:
+            if cell.data is None:
                 values.append(None)
-            elif is_closed(layout):
-                values.append(decode_bcs(layout, data, where=where))
-            elif isinstance(decoded, dict) and decoded.get(name) is not None:
-                values.append(decode_json(layout, decoded[name], where=where))
+            elif is_closed(cell.layout):
+                values.append(decode_bcs(cell.layout, cell.data, where=where))
+            elif isinstance(cell.decoded, dict) and cell.decoded.get(name) is not None:
+                values.append(decode_json(cell.layout, cell.decoded[name], where=where))
             else:  # an enum whose variants are not known, and no JSON
-                return [_bytes_column(name, [data for _, data, _ in cells], source=f"changes[].{name}")]
+                return [_bytes_column(name, [one.data for one in cells], source=f"changes[].{name}")]
         except SchemaError as error:
             raise SchemaError(str(error), column=name, rows=[row]) from error
-    kinds = [None if data is None else layout for layout, data, _ in cells]
+    kinds = [None if cell.data is None else cell.layout for cell in cells]
     source = f"changes[].{name}"
     return typed_columns(name, kinds, values, versions, default=default, source=source, typing="given", widen=True)
 
