@@ -169,10 +169,12 @@ class Address(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Address) or not isinstance(other, str):
-            return str.__eq__(self, other)
+        same_text = str.__eq__(self, other)
+        # Equal texts are not parsed: the cache of `parse_address` compares its keys, and would call this method again.
+        if same_text is True or isinstance(other, Address) or not isinstance(other, str):
+            return same_text
         try:
-            return other.startswith("0x") and str.__eq__(self, parse_address(other))
+            return other.startswith("0x") and parse_address(other) == str(self)
         except InputError:
             return False
 
