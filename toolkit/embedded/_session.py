@@ -97,22 +97,23 @@ class Lent(Generic[_V]):
         Stores the value.
     """
 
-    # A contract that forgets the block cannot assign fields to this object, which would be lost.
-    __slots__ = ("_borrowed", "_store", "_value", "_what")
+    __slots__ = ("_parts",)
 
     def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[_V], None]) -> None:
-        self._borrowed, self._what, self._value, self._store = borrowed, what, value, store
+        self._parts = borrowed, what, value, store
 
     def __enter__(self) -> _V:
-        self._borrowed.add(self._what)
-        return self._value
+        borrowed, what, value, _ = self._parts
+        borrowed.add(what)
+        return value
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._borrowed.discard(self._what)
+        borrowed, what, value, store = self._parts
+        borrowed.discard(what)
         if kind is None:
-            self._store(self._value)
-        if isinstance(self._value, Struct):
-            freeze(self._value)
+            store(value)
+        if isinstance(value, Struct):
+            freeze(value)
 
 
 def _is_write(value: Any, before: bytes, after: bytes) -> bool:

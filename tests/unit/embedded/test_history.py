@@ -16,8 +16,8 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "b40d4f7bfa651d92250b98e7474b9ed4e589e686b7e98b98433398a61cb3229c",
-    (11, 300): "74da1d81a7ff9bf4d9014e74d6b2437d80edb5d22d5aa4dd73e065b6752a71bc",
+    (7, 5_000): "17cdc35a2ff9ed60ade906f5ee2dc9c22543840a3be2c86894c3a7a8c3dcc38a",
+    (11, 300): "5af9d24c6dfa618f6d69cfcc27a5781b92f6f2e7e45899084d21898a0405c553",
 }
 
 

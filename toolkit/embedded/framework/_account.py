@@ -66,6 +66,13 @@ class Account(Module, address="0x1"):
         """Return the sequence number of an account, or 0 if the account does not exist."""
         return self.borrow(Account.Account, addr).sequence_number if self.exists(Account.Account, addr) else 0
 
+    @view
+    def get_authentication_key(self, addr: address) -> bytes:
+        """Return the authentication key of an account."""
+        if not self.exists(Account.Account, addr):
+            return address_to_bytes(addr)
+        return self.borrow(Account.Account, addr).authentication_key
+
     @public
     def create_account_if_does_not_exist(self, account_address: address) -> None:
         """Create the resource of an account if it does not exist."""

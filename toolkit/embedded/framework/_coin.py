@@ -158,6 +158,11 @@ class Coin(Module, address="0x1", code_bytes=12_000):
             return True
         return self._receives_paired(self.paired_metadata(coin_type), account_addr)
 
+    @view
+    def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
+        """Return True if a type is an initialized coin."""
+        return self.exists(Coin.CoinInfo, self._struct(coin_type).address, coin_type)
+
     @entry
     def transfer(self, coin_type: TypeArgument, account: signer, to: address, amount: u64) -> None:
         """Transfer coins to an account that has registered the coin."""
@@ -349,6 +354,11 @@ class AptosCoin(Module, address="0x1"):
 class AptosAccount(Module, address="0x1"):
     """Functions that create accounts and transfer assets to them."""
 
+    EACCOUNT_NOT_FOUND = not_found(1, "Account does not exist.")
+    EMISMATCHING_RECIPIENTS_AND_AMOUNTS_LENGTH = invalid_argument(
+        5, "The lengths of the recipients and amounts lists don't match."
+    )
+
     @entry
     def create_account(self, auth_key: address) -> None:
         """Create an account with a store for the gas coin."""
@@ -357,11 +367,8 @@ class AptosAccount(Module, address="0x1"):
 
     @entry
     def transfer(self, source: signer, to: address, amount: u64) -> None:
-        """Transfer the gas coin, as its fungible asset if the feature is on; create what the receiver lacks."""
-        if self.use(Features).is_enabled(Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE):
-            self.use(PrimaryFungibleStore).move(PAIRED_APT, source, to, amount)
-        else:
-            self._transfer(APTOS_COIN, source, to, amount)
+        """Transfer the gas coin; create the receiver's account and store if they do not exist."""
+        self._transfer_gas_coin(source, to, amount)
 
     @entry
     def transfer_coins(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
@@ -376,10 +383,34 @@ class AptosAccount(Module, address="0x1"):
         self._ensure_account(to)
         self.use(PrimaryFungibleStore).transfer(METADATA, source, metadata, to, amount)
 
+    @entry
+    def batch_transfer(self, source: signer, recipients: vector[address], amounts: vector[u64]) -> None:
+        """Transfer the gas coin to several accounts."""
+        self.require(len(recipients) == len(amounts), self.EMISMATCHING_RECIPIENTS_AND_AMOUNTS_LENGTH)
+        for to, amount in self.each(zip(recipients, amounts, strict=True)):
+            self._transfer_gas_coin(source, to, amount)
+
+    @view
+    def can_receive_direct_coin_transfers(self, account: address) -> bool:
+        """Return whether an account accepts coins that it has not registered; always True on the embedded ledger."""
+        return True
+
+    @public
+    def assert_account_exists(self, addr: address) -> None:
+        """Abort unless an account exists."""
+        self.require(self.use(Account).exists_at(addr), self.EACCOUNT_NOT_FOUND)
+
     def _ensure_account(self, to: str) -> None:
         accounts = self.use(Account)
         if not accounts.exists_at(to):
             accounts.create_account_if_does_not_exist(to)
+
+    def _transfer_gas_coin(self, source: str, to: str, amount: int) -> None:
+        """Transfer the gas coin; transfer it as its fungible asset if the feature is on."""
+        if self.use(Features).is_enabled(Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE):
+            self.use(PrimaryFungibleStore).move(PAIRED_APT, source, to, amount)
+        else:
+            self._transfer(APTOS_COIN, source, to, amount)
 
     def _transfer(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
         self._ensure_account(to)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.embedded._contract import Module, entry, view
+from toolkit.embedded._contract import Module, entry, public, view
 from toolkit.embedded._state import StateKey
 from toolkit.embedded._vm_status import not_found, out_of_range, permission_denied
 from toolkit.embedded.framework._values import EventModule, event_handle
@@ -108,6 +108,11 @@ class Reconfiguration(Module, address="0x1"):
         last_reconfiguration_time: u64
         events: EventModule.EventHandle[Reconfiguration.NewEpochEvent]
 
+    @public
+    def current_epoch(self) -> u64:
+        """Return the current epoch."""
+        return self.borrow(Reconfiguration.Configuration, "0x1").epoch
+
     def initialize(self) -> None:
         """Start epoch 0."""
         start = Reconfiguration.Configuration(epoch=0, last_reconfiguration_time=0, events=event_handle("0x1", 2))
@@ -157,6 +162,11 @@ class Block(Module, address="0x1"):
     def get_current_block_height(self) -> u64:
         """Return the height of the current block."""
         return self.borrow(Block.BlockResource, "0x1").height
+
+    @view
+    def get_epoch_interval_secs(self) -> u64:
+        """Return the length of an epoch, in seconds."""
+        return self.borrow(Block.BlockResource, "0x1").epoch_interval // MICROSECONDS
 
     def initialize(self, epoch_interval: u64) -> None:
         """Store block 0."""

@@ -139,16 +139,12 @@ class MultisigAccount(Module, address="0x1"):
     @entry
     def approve_transaction(self, owner: signer, multisig_account: address, sequence_number: u64) -> None:
         """Vote for a payload."""
-        self._check_owner(owner, multisig_account)
-        transactions = self._account(multisig_account).transactions
-        self.require(transactions.contains(sequence_number), self.ETRANSACTION_NOT_FOUND)
-        with transactions.borrow_mut(sequence_number) as proposed:
-            others = [vote for vote in self.each(proposed.votes) if vote.owner != owner]
-            proposed.votes = [*others, MultisigAccount.Vote(owner=owner, approved=True)]
-        event = MultisigAccount.VoteCast(
-            multisig_account=multisig_account, owner=owner, sequence_number=sequence_number, approved=True
-        )
-        self.emit(event)
+        self._vote(owner, multisig_account, sequence_number, approved=True)
+
+    @entry
+    def reject_transaction(self, owner: signer, multisig_account: address, sequence_number: u64) -> None:
+        """Vote against a payload."""
+        self._vote(owner, multisig_account, sequence_number, approved=False)
 
     @view
     def owners(self, multisig_account: address) -> vector[address]:
@@ -164,6 +160,25 @@ class MultisigAccount(Module, address="0x1"):
     def next_sequence_number(self, multisig_account: address) -> u64:
         """Return the sequence number of the next proposed payload."""
         return self.borrow(MultisigAccount.MultisigAccount, multisig_account).next_sequence_number
+
+    @view
+    def last_resolved_sequence_number(self, multisig_account: address) -> u64:
+        """Return the sequence number of the last executed payload."""
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).last_executed_sequence_number
+
+    @view
+    def get_transaction(self, multisig_account: address, sequence_number: u64) -> MultisigTransaction:
+        """Return a proposed payload."""
+        transactions = self._account(multisig_account).transactions
+        self.require(transactions.contains(sequence_number), self.ETRANSACTION_NOT_FOUND)
+        return transactions.borrow(sequence_number)
+
+    @view
+    def can_be_executed(self, multisig_account: address, sequence_number: u64) -> bool:
+        """Return True if a payload is the next one and has enough approvals."""
+        account = self._account(multisig_account)
+        is_next = sequence_number == account.last_executed_sequence_number + 1
+        return is_next and self._approvals(multisig_account, sequence_number) >= account.num_signatures_required
 
     def find_problem(self, executor: address, multisig_account: address, payload: bytes | None) -> str | None:
         """Return the status name of the problem that prevents executing the next payload, or None.
@@ -224,6 +239,18 @@ class MultisigAccount(Module, address="0x1"):
             "transaction_payload": payload,
             "num_approvals": approvals,
         }
+
+    def _vote(self, owner: str, multisig_account: str, sequence_number: int, *, approved: bool) -> None:
+        self._check_owner(owner, multisig_account)
+        transactions = self._account(multisig_account).transactions
+        self.require(transactions.contains(sequence_number), self.ETRANSACTION_NOT_FOUND)
+        with transactions.borrow_mut(sequence_number) as proposed:
+            others = [vote for vote in self.each(proposed.votes) if vote.owner != owner]
+            proposed.votes = [*others, MultisigAccount.Vote(owner=owner, approved=approved)]
+        event = MultisigAccount.VoteCast(
+            multisig_account=multisig_account, owner=owner, sequence_number=sequence_number, approved=approved
+        )
+        self.emit(event)
 
     def _approvals(self, multisig_account: str, sequence_number: int) -> int:
         account = self._account(multisig_account)
