@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import contracts
 
 from toolkit import EntryFunction, SimulationRequest
-from toolkit.teaching._answers import CELL_SOURCE, Answer, answer_of
+from toolkit.teaching._answers import CELL_SOURCE, GivenAnswer, answer_of
 from toolkit.teaching._check import Verdict, judge
 from toolkit.teaching._exercises import exercises
 
@@ -658,12 +658,12 @@ RIGHT_RULES: dict[str, list[Any]] = {
 }
 
 
-def contract(source: str) -> Answer:
+def contract(source: str) -> GivenAnswer:
     """Return a contract as an answer."""
     return answer_of(type("Contract", (), {CELL_SOURCE: source}))
 
 
-def requests(*calls: tuple[str, str, list[Any]]) -> Answer:
+def requests(*calls: tuple[str, str, list[Any]]) -> GivenAnswer:
     """Return requests as an answer; a call is its sender, the function and the arguments."""
     made = [
         SimulationRequest(EntryFunction(function, arguments), sender=sender) for sender, function, arguments in calls
@@ -683,7 +683,7 @@ def solved(name: str) -> str:
     raise KeyError(name)
 
 
-def changed(name: str, changes: list[Change] | str) -> Answer:
+def changed(name: str, changes: list[Change] | str) -> GivenAnswer:
     """Return the solution of an exercise with changes, or another contract, as an answer."""
     if isinstance(changes, str):
         return contract(changes)
@@ -695,7 +695,7 @@ def changed(name: str, changes: list[Change] | str) -> Answer:
     return contract(source)
 
 
-def wrong() -> Iterator[tuple[str, str, Answer, str]]:
+def wrong() -> Iterator[tuple[str, str, GivenAnswer, str]]:
     """Yield the wrong answers: the exercise, what is wrong, the answer, and a pattern of the feedback that fits."""
     for name, contracts_of in CONTRACTS.items():
         for what, (changes, said) in contracts_of.items():
@@ -708,7 +708,7 @@ def wrong() -> Iterator[tuple[str, str, Answer, str]]:
             yield name, what, answer_of(rules), said
 
 
-def right() -> Iterator[tuple[str, str, Answer]]:
+def right() -> Iterator[tuple[str, str, GivenAnswer]]:
     """Yield the right answers: the exercise, the form, and the answer."""
     for name, forms in FORMS.items():
         for what, changes in forms.items():

@@ -12,17 +12,17 @@ from toolkit.embedded.teaching import Registry
 from toolkit.teaching._contract_cell import contracts_in
 from toolkit.teaching._exercises import (
     AnswerKind,
-    Call,
+    CallStep,
     Exercise,
-    Fresh,
-    Gas,
-    Gate,
-    Mark,
-    Play,
-    Publish,
+    FreshStep,
+    GasStep,
+    GateStep,
+    MarkStep,
+    PlayStep,
+    PublishStep,
     Relation,
     Step,
-    Value,
+    ValueStep,
 )
 from toolkit.wire import EntryFunction
 
@@ -39,9 +39,9 @@ def octas_after(steps: list[Step], owner: str) -> int:
     """Return an account's balance in octas after those steps of a story that need no answer."""
     ledger = Ledger(fund_new_senders=True)
     for step in steps:
-        if isinstance(step, Publish):
+        if isinstance(step, PublishStep):
             ledger.publish(*contracts_in(step.source, "story", ledger))
-        elif isinstance(step, Call):
+        elif isinstance(step, CallStep):
             done = ledger.execute(EntryFunction(step.function, step.arguments), sender=step.sender, check=True)
             assert done.success  # noqa: S101
     return ledger.view("0x1::coin::balance", [owner], _COIN)[0][0]
@@ -55,8 +55,8 @@ def _contract(unit: str, points: int, hints: tuple[str, str], steps: list[Step])
     return Exercise(AnswerKind.CONTRACT, hints, unit=unit, steps=tuple(steps), points=points)
 
 
-def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LEAST) -> Value:
-    return Value("0x1::coin::balance", octas, (owner,), _COIN, relation=relation, says=says)
+def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LEAST) -> ValueStep:
+    return ValueStep("0x1::coin::balance", octas, (owner,), _COIN, relation=relation, says=says)
 
 
 def _holds(contract: str, octas: int, says: str) -> list[Step]:
@@ -75,17 +75,17 @@ def swapped_names(draw: Any) -> Exercise:
             'registry.transfer.request("alice", "0xb0b", sender="0xa11ce") is one of the two requests.',
         ),
         [
-            Publish(inspect.getsource(Registry)),
-            Call(f"{_REGISTRY}register", (first,), ALICE),
-            Call(f"{_REGISTRY}register", (second,), BOB),
-            Play((ALICE, BOB)),
+            PublishStep(inspect.getsource(Registry)),
+            CallStep(f"{_REGISTRY}register", (first,), ALICE),
+            CallStep(f"{_REGISTRY}register", (second,), BOB),
+            PlayStep((ALICE, BOB)),
             *(
-                Value(
+                ValueStep(
                     f"{_REGISTRY}record_of", owner, (name,), item="owner", says=f"Who must sign to give {name!r} away?"
                 )
                 for name, owner in ((first, BOB), (second, ALICE))
             ),
-            Value(f"{_REGISTRY}size", 2, says="The registry must have these two names and no others."),
+            ValueStep(f"{_REGISTRY}size", 2, says="The registry must have these two names and no others."),
         ],
     )
 
@@ -94,9 +94,9 @@ def tidied_up(draw: Any) -> Exercise:
     """08.4: the answer is a list of requests that earn more than they cost."""
     names = [f"alice-{number}" for number in range(1, draw(3, (3, 3, 3)) + 1)]
     before: list[Step] = [
-        Publish(inspect.getsource(Registry)),
-        Call(f"{_REGISTRY}register", ("bob",), BOB),
-        *(Call(f"{_REGISTRY}register", (name,), ALICE) for name in names),
+        PublishStep(inspect.getsource(Registry)),
+        CallStep(f"{_REGISTRY}register", ("bob",), BOB),
+        *(CallStep(f"{_REGISTRY}register", (name,), ALICE) for name in names),
     ]
     return _calls(
         "Alice",
@@ -107,13 +107,15 @@ def tidied_up(draw: Any) -> Exercise:
         ),
         [
             *before,
-            Play((ALICE,)),
+            PlayStep((ALICE,)),
             _owns(
                 ALICE,
                 octas_after(before, ALICE) + 1,
                 "Alice must have more octas than before: each call costs a fee, and only deleted state earns a refund.",
             ),
-            Value(f"{_REGISTRY}size", 1, says="All three of Alice's names must be gone, and Bob's name must remain."),
+            ValueStep(
+                f"{_REGISTRY}size", 1, says="All three of Alice's names must be gone, and Bob's name must remain."
+            ),
         ],
     )
 
@@ -130,40 +132,44 @@ def savings(draw: Any) -> Exercise:
             "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) creates it.",
         ),
         [
-            Publish(),
-            Value(f"{_SAVINGS}saved_by", 0, (CAROL,), says="Carol has never saved, so her account has no resource."),
-            Call(f"{_SAVINGS}deposit", (first,), BOB),
-            Value(
+            PublishStep(),
+            ValueStep(
+                f"{_SAVINGS}saved_by", 0, (CAROL,), says="Carol has never saved, so her account has no resource."
+            ),
+            CallStep(f"{_SAVINGS}deposit", (first,), BOB),
+            ValueStep(
                 f"{_SAVINGS}saved_by",
                 first,
                 (BOB,),
                 says="Is the deposit stored under the account of the signer?",
             ),
-            Call(f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account already has the resource."),
-            Value(f"{_SAVINGS}saved_by", both, (BOB,), says="A second deposit is added to the first."),
-            Value(
+            CallStep(
+                f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account already has the resource."
+            ),
+            ValueStep(f"{_SAVINGS}saved_by", both, (BOB,), says="A second deposit is added to the first."),
+            ValueStep(
                 f"{_SAVINGS}saved_by",
                 0,
                 (ALICE,),
                 says="Alice has deposited nothing: everyone has their own amount.",
             ),
-            Call(f"{_SAVINGS}withdraw", (out,), BOB),
-            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A withdrawal is subtracted."),
-            Call(
+            CallStep(f"{_SAVINGS}withdraw", (out,), BOB),
+            ValueStep(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A withdrawal is subtracted."),
+            CallStep(
                 f"{_SAVINGS}withdraw",
                 (both,),
                 BOB,
                 aborts="E_TOO_MUCH",
                 says="Nobody can withdraw more than they have saved.",
             ),
-            Call(f"{_SAVINGS}withdraw", (1,), CAROL, aborts="E_TOO_MUCH", says="Carol has saved nothing."),
-            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
-            Call(f"{_SAVINGS}deposit", (second,), ALICE, says="Alice saves too."),
-            Value(f"{_SAVINGS}saved_by", second, (ALICE,), says="Alice's deposit is hers."),
-            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="Alice's deposit does not change what Bob has."),
-            Call(f"{_SAVINGS}withdraw", (both - out,), BOB, says="Bob must be able to withdraw all that he has."),
-            Value(f"{_SAVINGS}saved_by", 0, (BOB,), says="Bob has withdrawn everything."),
-            Value(f"{_SAVINGS}saved_by", second, (ALICE,), says="Bob's withdrawals do not change what Alice has."),
+            CallStep(f"{_SAVINGS}withdraw", (1,), CAROL, aborts="E_TOO_MUCH", says="Carol has saved nothing."),
+            ValueStep(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
+            CallStep(f"{_SAVINGS}deposit", (second,), ALICE, says="Alice saves too."),
+            ValueStep(f"{_SAVINGS}saved_by", second, (ALICE,), says="Alice's deposit is hers."),
+            ValueStep(f"{_SAVINGS}saved_by", both - out, (BOB,), says="Alice's deposit does not change what Bob has."),
+            CallStep(f"{_SAVINGS}withdraw", (both - out,), BOB, says="Bob must be able to withdraw all that he has."),
+            ValueStep(f"{_SAVINGS}saved_by", 0, (BOB,), says="Bob has withdrawn everything."),
+            ValueStep(f"{_SAVINGS}saved_by", second, (ALICE,), says="Bob's withdrawals do not change what Alice has."),
         ],
     )
 
@@ -179,15 +185,21 @@ def cheaper_jar(draw: Any) -> Exercise:
             "The first tip after the upgrade adds up all tips; self.move_to(self.own_signer(), ...) stores the sum.",
         ),
         [
-            Publish(contracts.JAR),
-            *(Call(f"{_JAR}tip", (amount,), ALICE) for amount in amounts),
-            Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
-            Value(f"{_JAR}total", sum(amounts), says="Right after the upgrade, the sum must include all earlier tips."),
-            Call(f"{_JAR}tip", (7,), BOB),
-            Value(f"{_JAR}total", sum(amounts) + 7, says="Is the tip after the upgrade counted once?"),
-            Call(f"{_JAR}tip", (11,), BOB),
-            Value(f"{_JAR}total", sum(amounts) + 18, says="Does every tip change the stored sum?"),
-            Gas(f"{_JAR}total", 13, says="A loop over all tips costs more with each tip: read a stored sum instead."),
+            PublishStep(contracts.JAR),
+            *(CallStep(f"{_JAR}tip", (amount,), ALICE) for amount in amounts),
+            PublishStep(
+                says="An upgrade keeps every struct and the signature of every public, entry and view function."
+            ),
+            ValueStep(
+                f"{_JAR}total", sum(amounts), says="Right after the upgrade, the sum must include all earlier tips."
+            ),
+            CallStep(f"{_JAR}tip", (7,), BOB),
+            ValueStep(f"{_JAR}total", sum(amounts) + 7, says="Is the tip after the upgrade counted once?"),
+            CallStep(f"{_JAR}tip", (11,), BOB),
+            ValueStep(f"{_JAR}total", sum(amounts) + 18, says="Does every tip change the stored sum?"),
+            GasStep(
+                f"{_JAR}total", 13, says="A loop over all tips costs more with each tip: read a stored sum instead."
+            ),
         ],
     )
 
@@ -224,9 +236,9 @@ def caught_by_a_gate(draw: Any) -> Exercise:
     values = draw(10, range(5, 20))
     calls: dict[str, tuple[str, tuple[Any, ...]]] = {"last": ("0xc0de::counter::last", ())}
     filled: list[Step] = [
-        Publish(_COUNTER),
-        *(Call("0xc0de::counter::add", (number,), ALICE) for number in range(values)),
-        Mark(),
+        PublishStep(_COUNTER),
+        *(CallStep("0xc0de::counter::add", (number,), ALICE) for number in range(values)),
+        MarkStep(),
     ]
     return Exercise(
         AnswerKind.RULES,
@@ -238,16 +250,16 @@ def caught_by_a_gate(draw: Any) -> Exercise:
         points=2,
         steps=(
             *filled,
-            Publish(_reading(20)),
-            Gate(calls, passes=True, says="This upgrade is harmless, and the gate must let it pass."),
-            Mark(),
-            Publish(_reading(1_500)),
-            Gate(calls, passes=False, says="This is the upgrade that made users complain: the gate must stop it."),
+            PublishStep(_reading(20)),
+            GateStep(calls, passes=True, says="This upgrade is harmless, and the gate must let it pass."),
+            MarkStep(),
+            PublishStep(_reading(1_500)),
+            GateStep(calls, passes=False, says="This is the upgrade that made users complain: the gate must stop it."),
         ),
     )
 
 
-_FULL_VAULT: list[Step] = [Publish(contracts.VAULT)]
+_FULL_VAULT: list[Step] = [PublishStep(contracts.VAULT)]
 
 
 def stolen_from_a_vault(draw: Any) -> Exercise:
@@ -255,8 +267,8 @@ def stolen_from_a_vault(draw: Any) -> Exercise:
     stored = draw.shown(50, range(30, 90), "{} APT".format, "{} * APT".format) * APT
     before: list[Step] = [
         *_FULL_VAULT,
-        Call(f"{_VAULT}deposit", (stored,), ALICE),
-        Call(f"{_VAULT}deposit", (APT,), THIEF),
+        CallStep(f"{_VAULT}deposit", (stored,), ALICE),
+        CallStep(f"{_VAULT}deposit", (APT,), THIEF),
     ]
     return _calls(
         "0xbad",
@@ -267,13 +279,13 @@ def stolen_from_a_vault(draw: Any) -> Exercise:
         ),
         [
             *before,
-            Play((THIEF,)),
+            PlayStep((THIEF,)),
             _owns(
                 THIEF,
                 octas_after(before, THIEF) + stored - APT,
                 "The thief must get nearly everything Alice has stored: withdrawing your own coins is not theft.",
             ),
-            Value(f"{_VAULT}stored_by", 0, (ALICE,), says="Alice must have nothing left in the vault."),
+            ValueStep(f"{_VAULT}stored_by", 0, (ALICE,), says="Alice must have nothing left in the vault."),
         ],
     )
 
@@ -291,43 +303,43 @@ def closed_vault(draw: Any) -> Exercise:
         ),
         [
             *_FULL_VAULT,
-            Call(f"{_VAULT}deposit", (stored,), ALICE),
-            Publish(says="An upgrade must keep the signature of every entry function: owner stays a parameter."),
-            Value(f"{_VAULT}stored_by", stored, (ALICE,), says="The upgrade must not change what is stored."),
-            Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
-            Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
-            Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
+            CallStep(f"{_VAULT}deposit", (stored,), ALICE),
+            PublishStep(says="An upgrade must keep the signature of every entry function: owner stays a parameter."),
+            ValueStep(f"{_VAULT}stored_by", stored, (ALICE,), says="The upgrade must not change what is stored."),
+            CallStep(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
+            CallStep(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
+            ValueStep(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
             _owns(
                 ALICE,
-                octas_after([*_FULL_VAULT, Call(f"{_VAULT}deposit", (stored - taken,), ALICE)], ALICE) - _FEES,
+                octas_after([*_FULL_VAULT, CallStep(f"{_VAULT}deposit", (stored - taken,), ALICE)], ALICE) - _FEES,
                 "withdraw must pay out what it subtracts.",
             ),
-            Call(
+            CallStep(
                 f"{_VAULT}withdraw",
                 (ALICE, stored),
                 ALICE,
                 aborts=True,
                 says="Nobody may get more than they have stored.",
             ),
-            Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
-            Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
-            Value(f"{_VAULT}stored_by", 2 * APT, (BOB,), says="A second deposit is added to the first."),
+            CallStep(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
+            CallStep(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
+            ValueStep(f"{_VAULT}stored_by", 2 * APT, (BOB,), says="A second deposit is added to the first."),
             *_holds(
                 "0x5afe",
-                octas_after([*_FULL_VAULT, Call(f"{_VAULT}deposit", (stored - taken + 2 * APT,), ALICE)], "0x5afe"),
+                octas_after([*_FULL_VAULT, CallStep(f"{_VAULT}deposit", (stored - taken + 2 * APT,), ALICE)], "0x5afe"),
                 "The vault must hold exactly what it owes: deposit takes coins in, withdraw pays them out.",
             ),
-            Call(
+            CallStep(
                 f"{_VAULT}withdraw",
                 (ALICE, 1),
                 BOB,
                 aborts=True,
                 says="Bob has stored coins of his own, and can still withdraw Alice's.",
             ),
-            Call(f"{_VAULT}withdraw", (BOB, 2 * APT), BOB, says="Everyone can withdraw all that they have stored."),
-            Value(f"{_VAULT}stored_by", 0, (BOB,), says="Bob has withdrawn everything."),
-            Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="Bob's calls do not change what Alice has."),
-            Value(f"{_VAULT}stored_by", 0, (CAROL,), says="Carol has stored nothing, which is not an error."),
+            CallStep(f"{_VAULT}withdraw", (BOB, 2 * APT), BOB, says="Everyone can withdraw all that they have stored."),
+            ValueStep(f"{_VAULT}stored_by", 0, (BOB,), says="Bob has withdrawn everything."),
+            ValueStep(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="Bob's calls do not change what Alice has."),
+            ValueStep(f"{_VAULT}stored_by", 0, (CAROL,), says="Carol has stored nothing, which is not an error."),
         ],
     )
 
@@ -335,7 +347,7 @@ def closed_vault(draw: Any) -> Exercise:
 def inflated_pool(draw: Any) -> Exercise:
     """16.3: the answer prepares a pool so that the next deposit gets nothing."""
     deposit = draw(10, range(5, 40)) * APT
-    start: list[Step] = [Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)]
+    start: list[Step] = [PublishStep(contracts.POOL), CallStep("0x1::aptos_account::transfer", (ALICE, 1), THIEF)]
     return _calls(
         "0xbad",
         3,
@@ -345,12 +357,12 @@ def inflated_pool(draw: Any) -> Exercise:
         ),
         [
             *start,
-            Play((THIEF,)),
-            Call(f"{_POOL}deposit", (deposit,), ALICE),
-            Value(
+            PlayStep((THIEF,)),
+            CallStep(f"{_POOL}deposit", (deposit,), ALICE),
+            ValueStep(
                 f"{_POOL}shares_of", 0, (ALICE,), says="Her deposit must get no share: make a share expensive first."
             ),
-            Call(f"{_POOL}withdraw", (1,), THIEF, says="0xbad must have a share to withdraw."),
+            CallStep(f"{_POOL}withdraw", (1,), THIEF, says="0xbad must have a share to withdraw."),
             _owns(
                 THIEF,
                 octas_after(start, THIEF) + deposit // 2,
@@ -364,9 +376,9 @@ def fair_pool(draw: Any) -> Exercise:
     """16.4: the answer is an upgrade under which no inflation attack pays off."""
     deposit = draw(10, range(5, 40)) * APT
     start: list[Step] = [
-        Publish(contracts.POOL),
-        Publish(says="An upgrade must keep every struct and the signature of every entry function."),
-        Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
+        PublishStep(contracts.POOL),
+        PublishStep(says="An upgrade must keep every struct and the signature of every entry function."),
+        CallStep("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
     ]
     funded = octas_after([start[0], start[2]], THIEF)
     # The first reward exceeds the deposit; after the second, the deposit buys almost two shares, and gets one.
@@ -377,28 +389,28 @@ def fair_pool(draw: Any) -> Exercise:
     steps: list[Step] = []
     for first, spared in ((1, 0), (10_000, 0), (APT, 1)):
         for reward, says in rewards.items():
-            steps += [*start, Call(f"{_POOL}deposit", (first,), THIEF, aborts=None)]
+            steps += [*start, CallStep(f"{_POOL}deposit", (first,), THIEF, aborts=None)]
             if spared:  # the deposit was large, but one share of it is left
                 steps.append(
-                    Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of", spared=spared)
+                    CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of", spared=spared)
                 )
             steps += [
-                Call(f"{_POOL}reward", (reward,), THIEF, aborts=None),
-                Call(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
-                Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+                CallStep(f"{_POOL}reward", (reward,), THIEF, aborts=None),
+                CallStep(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
+                CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
                 _owns(THIEF, funded, says, Relation.AT_MOST),
-                Fresh(),
+                FreshStep(),
             ]
     steps += [
         *start,
-        Call(f"{_POOL}deposit", (1,), ALICE, aborts=None),
-        Call(f"{_POOL}reward", (100 * APT,), ALICE, aborts=None),
-        Call(f"{_POOL}deposit", (1,), THIEF, aborts=None),
-        Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+        CallStep(f"{_POOL}deposit", (1,), ALICE, aborts=None),
+        CallStep(f"{_POOL}reward", (100 * APT,), ALICE, aborts=None),
+        CallStep(f"{_POOL}deposit", (1,), THIEF, aborts=None),
+        CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
         _owns(THIEF, funded, "A deposit of 1 octa must not get a share worth more: round down.", Relation.AT_MOST),
-        Fresh(),
+        FreshStep(),
     ]
-    honest = [start[0], Call("0x1::aptos_account::transfer", (ALICE, 1), BOB)]
+    honest = [start[0], CallStep("0x1::aptos_account::transfer", (ALICE, 1), BOB)]
     return _contract(
         "Pool",
         3,
@@ -409,21 +421,25 @@ def fair_pool(draw: Any) -> Exercise:
         [
             *steps,
             *start,
-            Call(f"{_POOL}deposit", (10 * APT,), ALICE, says="An honest deposit must work."),
-            Call(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit must work, also the second one."),
-            Value(f"{_POOL}coins", 14 * APT, says="The pool must count every deposit."),
+            CallStep(f"{_POOL}deposit", (10 * APT,), ALICE, says="An honest deposit must work."),
+            CallStep(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit must work, also the second one."),
+            ValueStep(f"{_POOL}coins", 14 * APT, says="The pool must count every deposit."),
             *_holds(
                 "0x9001",
-                octas_after([start[0], Call(f"{_POOL}deposit", (14 * APT,), ALICE)], "0x9001"),
+                octas_after([start[0], CallStep(f"{_POOL}deposit", (14 * APT,), ALICE)], "0x9001"),
                 "deposit must take the coins in.",
             ),
-            Value(f"{_POOL}shares_of", 0, (CAROL,), says="Carol has no shares, which is not an error."),
-            Call(f"{_POOL}withdraw", (1,), CAROL, aborts=True, says="Nobody may withdraw more shares than they have."),
-            Call(f"{_POOL}withdraw", (), BOB, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
+            ValueStep(f"{_POOL}shares_of", 0, (CAROL,), says="Carol has no shares, which is not an error."),
+            CallStep(
+                f"{_POOL}withdraw", (1,), CAROL, aborts=True, says="Nobody may withdraw more shares than they have."
+            ),
+            CallStep(f"{_POOL}withdraw", (), BOB, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
             _owns(BOB, octas_after(honest, BOB) - _FEES, "With his shares, Bob must get his deposit back."),
-            Value(f"{_POOL}shares_of", 0, (BOB,), says="Shares that were withdrawn are gone."),
-            Call(f"{_POOL}reward", (5 * APT,), CAROL, says="Rewards must still work."),
-            Call(f"{_POOL}withdraw", (), ALICE, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
+            ValueStep(f"{_POOL}shares_of", 0, (BOB,), says="Shares that were withdrawn are gone."),
+            CallStep(f"{_POOL}reward", (5 * APT,), CAROL, says="Rewards must still work."),
+            CallStep(
+                f"{_POOL}withdraw", (), ALICE, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."
+            ),
             _owns(
                 ALICE,
                 octas_after(honest, BOB) + 5 * APT - _FEES,
@@ -446,38 +462,38 @@ def solvent_bank(draw: Any) -> Exercise:
             "bonus = min(amount // 20, books.held - books.all_owed), before the deposit is recorded.",
         ),
         [
-            Publish(contracts.BANK),
-            Publish(says="An upgrade must keep every struct and the signature of every entry function."),
-            Call(f"{_BANK}deposit", (first,), ALICE),
-            Value(owed, first, says="Nobody has paid for a bonus yet, so the bank owes only the deposit."),
-            Call(f"{_BANK}sponsor", (gift,), CAROL),
-            Call(f"{_BANK}deposit", (first,), BOB),
-            Value(
+            PublishStep(contracts.BANK),
+            PublishStep(says="An upgrade must keep every struct and the signature of every entry function."),
+            CallStep(f"{_BANK}deposit", (first,), ALICE),
+            ValueStep(owed, first, says="Nobody has paid for a bonus yet, so the bank owes only the deposit."),
+            CallStep(f"{_BANK}sponsor", (gift,), CAROL),
+            CallStep(f"{_BANK}deposit", (first,), BOB),
+            ValueStep(
                 f"{_BANK}owed_to",
                 first + min(bonus, gift),
                 (BOB,),
                 says="The bonus is 5%, but at most what sponsors have paid for.",
             ),
-            Value(
+            ValueStep(
                 owed, 2 * first + min(bonus, gift), says="The bank owes the sum of what it owes to Alice and to Bob."
             ),
-            Value(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
-            Value(f"{_BANK}owed_to", 0, (THIEF,), says="The bank owes nothing to others, which is not an error."),
-            Call(f"{_BANK}withdraw", (1,), THIEF, aborts=True, says="Nobody may get more than the bank owes them."),
-            Call(
+            ValueStep(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
+            ValueStep(f"{_BANK}owed_to", 0, (THIEF,), says="The bank owes nothing to others, which is not an error."),
+            CallStep(f"{_BANK}withdraw", (1,), THIEF, aborts=True, says="Nobody may get more than the bank owes them."),
+            CallStep(
                 f"{_BANK}withdraw",
                 (first + 1,),
                 ALICE,
                 aborts=True,
                 says="Nobody may get more than the bank owes them.",
             ),
-            Call(f"{_BANK}sponsor", (first,), CAROL),
-            Call(f"{_BANK}deposit", (first,), CAROL),
-            Value(
+            CallStep(f"{_BANK}sponsor", (first,), CAROL),
+            CallStep(f"{_BANK}deposit", (first,), CAROL),
+            ValueStep(
                 f"{_BANK}owed_to", first + bonus, (CAROL,), says="If sponsors have paid enough, the bonus is 5% again."
             ),
             *(
-                Call(
+                CallStep(
                     f"{_BANK}withdraw",
                     (amount,),
                     owner,
@@ -485,8 +501,8 @@ def solvent_bank(draw: Any) -> Exercise:
                 )
                 for owner, amount in ((BOB, first + min(bonus, gift)), (CAROL, first + bonus), (ALICE, first))
             ),
-            Value(owed, 0, says="Once everyone has been paid, the bank must owe nothing."),
-            Value(
+            ValueStep(owed, 0, says="Once everyone has been paid, the bank must owe nothing."),
+            ValueStep(
                 held,
                 gift + first - min(bonus, gift) - bonus,
                 says="What is left is what sponsors have given beyond the bonuses.",
@@ -508,18 +524,18 @@ def shared_dividends(draw: Any) -> Exercise:
             "A member who joins later remembers that number: what they have earned is the difference.",
         ),
         [
-            Publish(says="This is a new contract: its structs may differ from the original ones."),
-            Call(f"{_DIVIDENDS}join", (), ALICE),
-            Call(f"{_DIVIDENDS}pay", (first,), BOB),
-            *(Call(f"{_DIVIDENDS}join", (), member) for member in members),
-            Call(f"{_DIVIDENDS}join", (), ALICE, aborts=True, says="Nobody can join twice."),
-            Call(f"{_DIVIDENDS}pay", (second,), BOB),
-            Value(
+            PublishStep(says="This is a new contract: its structs may differ from the original ones."),
+            CallStep(f"{_DIVIDENDS}join", (), ALICE),
+            CallStep(f"{_DIVIDENDS}pay", (first,), BOB),
+            *(CallStep(f"{_DIVIDENDS}join", (), member) for member in members),
+            CallStep(f"{_DIVIDENDS}join", (), ALICE, aborts=True, says="Nobody can join twice."),
+            CallStep(f"{_DIVIDENDS}pay", (second,), BOB),
+            ValueStep(
                 earned, first + second, (ALICE,), says="Alice was there from the start: she has earned both payments."
             ),
-            Value(earned, second, (members[-1],), says="A member who joins later has earned what was paid since."),
-            Value(earned, 0, (CAROL,), says="Carol is not a member."),
-            Gas(
+            ValueStep(earned, second, (members[-1],), says="A member who joins later has earned what was paid since."),
+            ValueStep(earned, 0, (CAROL,), says="Carol is not a member."),
+            GasStep(
                 f"{_DIVIDENDS}pay",
                 60,
                 (1,),
@@ -541,29 +557,29 @@ def raffle(draw: Any) -> Exercise:
             "tickets_of counts: sum([u64(1) for one in self.each(owners) if one == owner]).",
         ),
         [
-            Publish(),
-            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must abort with E_NONE."),
-            Call(f"{_RAFFLE}buy", (first,), BOB),
-            Call(f"{_RAFFLE}buy", (second,), ALICE),
-            Call(f"{_RAFFLE}buy", (1,), BOB),
-            Value(f"{_RAFFLE}tickets_of", first + 1, (BOB,), says="Bob has bought tickets twice, and both count."),
-            Value(f"{_RAFFLE}tickets_of", second, (ALICE,), says="Alice has her own tickets."),
-            Value(f"{_RAFFLE}tickets_of", 0, (CAROL,), says="Carol has no tickets, which is not an error."),
-            Value(
+            PublishStep(),
+            CallStep(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must abort with E_NONE."),
+            CallStep(f"{_RAFFLE}buy", (first,), BOB),
+            CallStep(f"{_RAFFLE}buy", (second,), ALICE),
+            CallStep(f"{_RAFFLE}buy", (1,), BOB),
+            ValueStep(f"{_RAFFLE}tickets_of", first + 1, (BOB,), says="Bob has bought tickets twice, and both count."),
+            ValueStep(f"{_RAFFLE}tickets_of", second, (ALICE,), says="Alice has her own tickets."),
+            ValueStep(f"{_RAFFLE}tickets_of", 0, (CAROL,), says="Carol has no tickets, which is not an error."),
+            ValueStep(
                 f"{_RAFFLE}owner_of",
                 BOB,
                 (0,),
                 says="Tickets are numbered from 0, in the order in which they are sold.",
             ),
-            Value(f"{_RAFFLE}owner_of", ALICE, (first,), says="The tickets after Bob's first ones are Alice's."),
-            Value(f"{_RAFFLE}owner_of", BOB, (first + second,), says="The last ticket is Bob's."),
-            Value(
+            ValueStep(f"{_RAFFLE}owner_of", ALICE, (first,), says="The tickets after Bob's first ones are Alice's."),
+            ValueStep(f"{_RAFFLE}owner_of", BOB, (first + second,), says="The last ticket is Bob's."),
+            ValueStep(
                 f"{_RAFFLE}owner_of",
                 arguments=(first + second + 1,),
                 aborts="E_NO_TICKET",
                 says="The ticket after the last one has not been sold.",
             ),
-            Call(f"{_RAFFLE}buy", (0,), ALICE, aborts="E_NONE", says="Nobody can buy 0 tickets."),
+            CallStep(f"{_RAFFLE}buy", (0,), ALICE, aborts="E_NONE", says="Nobody can buy 0 tickets."),
         ],
     )
 
@@ -580,38 +596,42 @@ def cheaper_raffle(draw: Any) -> Exercise:
             "For an owner who is not in the table yet, count once, as before, and store that with the next purchase.",
         ),
         [
-            Publish(contracts.SOLD_RAFFLE),
-            *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in buyers),
-            Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
-            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets bought before the upgrade must count."),
-            Call(f"{_RAFFLE}buy", (2,), ALICE),
-            Value(
+            PublishStep(contracts.SOLD_RAFFLE),
+            *(CallStep(f"{_RAFFLE}buy", (each,), buyer) for buyer in buyers),
+            PublishStep(
+                says="An upgrade keeps every struct and the signature of every public, entry and view function."
+            ),
+            ValueStep(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets bought before the upgrade must count."),
+            CallStep(f"{_RAFFLE}buy", (2,), ALICE),
+            ValueStep(
                 f"{_RAFFLE}tickets_of",
                 12 * each + 2,
                 (ALICE,),
                 says="Tickets bought before and after the upgrade must count, each once.",
             ),
-            Call(f"{_RAFFLE}buy", (1,), ALICE),
-            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase must count too."),
-            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Alice's purchases do not change what Bob has."),
-            Call(f"{_RAFFLE}buy", (2,), THIEF),
-            Value(
+            CallStep(f"{_RAFFLE}buy", (1,), ALICE),
+            ValueStep(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase must count too."),
+            ValueStep(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Alice's purchases do not change what Bob has."),
+            CallStep(f"{_RAFFLE}buy", (2,), THIEF),
+            ValueStep(
                 f"{_RAFFLE}tickets_of", 2, (THIEF,), says="Someone who buys for the first time has new tickets only."
             ),
-            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must still abort with E_NONE."),
-            Value(
+            CallStep(
+                f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must still abort with E_NONE."
+            ),
+            ValueStep(
                 f"{_RAFFLE}owner_of",
                 ALICE,
                 (36 * each + 2,),
                 says="Tickets keep their numbers: this is the last one that Alice bought.",
             ),
-            Value(
+            ValueStep(
                 f"{_RAFFLE}owner_of",
                 arguments=(36 * each + 5,),
                 aborts="E_NO_TICKET",
                 says="The ticket after the last one has not been sold.",
             ),
-            Gas(
+            GasStep(
                 f"{_RAFFLE}tickets_of",
                 30,
                 (ALICE,),
@@ -644,14 +664,16 @@ def watched_raffle(draw: Any) -> Exercise:
         unit='{"calls": {label: [function, arguments]}, "thresholds": limit}',
         points=3,
         steps=(
-            Publish(contracts.SOLD_RAFFLE),
-            *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in [ALICE, BOB] * 3),
-            Mark(),
-            Publish(harmless),
-            Gate({}, passes=True, says="This upgrade only rewords an error message, and the gate must let it pass."),
-            Mark(),
-            Publish(slower),
-            Gate(
+            PublishStep(contracts.SOLD_RAFFLE),
+            *(CallStep(f"{_RAFFLE}buy", (each,), buyer) for buyer in [ALICE, BOB] * 3),
+            MarkStep(),
+            PublishStep(harmless),
+            GateStep(
+                {}, passes=True, says="This upgrade only rewords an error message, and the gate must let it pass."
+            ),
+            MarkStep(),
+            PublishStep(slower),
+            GateStep(
                 {},
                 passes=False,
                 says="This upgrade is slower for everyone who has tickets. Which call shows it, with which argument?",

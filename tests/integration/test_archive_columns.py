@@ -8,7 +8,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.archive._folder import Folder, Partition
-from toolkit.archive._manifest import Manifest, StoredTable
+from toolkit.archive._manifest import ArchiveManifest, StoredTable
 from toolkit.embedded import Event, Module, Struct, entry, signer, u8, u64, u128, vector, view
 from toolkit.wire import LedgerState
 
@@ -105,7 +105,7 @@ def test_lists_have_one_column_in_every_archive(shop, tmp_path):
 
 def test_columns_that_differ_in_case_are_both_readable(tmp_path):
     """As Arrow names them, and in SQL with a number and a warning; Move distinguishes case."""
-    manifest = Manifest(
+    manifest = ArchiveManifest(
         chain_id=4,
         first=0,
         last=-1,

@@ -97,7 +97,7 @@ def test_the_command_prints_the_table_of_the_object(command, url, registry):
     [
         (["0xcafe::registri"], 3, r"does not exist at version 4,999 of .*; did you mean `registry`\?"),
         (["0xcafe::registry", "--ledger-version", "0"], 3, "does not exist at version 0"),
-        (["0xcafe::registry", "--ledger-version", "9999999"], 3, "9999999"),
+        (["0xcafe::registry", "--ledger-version", "9999999"], 3, "at version 9,999,999: .*version_not_found"),
     ],
 )
 def test_errors_of_the_command_are_one_line(command, url, given, code, text):

@@ -53,7 +53,8 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         values = json_column(table[name]) if table[name].type.num_fields else table[name].to_pylist()
         # Excel holds numbers as floats and shows 15 digits.
         long = any(isinstance(value, int) and abs(value) >= 10**15 for value in values)
-        columns.append([None if value is None else str(value) if long else _value(value) for value in values])
+        as_cell = str if long else _value
+        columns.append([None if value is None else as_cell(value) for value in values])
     for row in [tuple(visible(name, _MAX_CELL) for name in table.column_names), *zip(*columns, strict=True)]:
         sheet.append([cell(value) for value in row])
     book.save(file)

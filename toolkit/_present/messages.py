@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import FrameType
 
 # Environment variable that shows whole tracebacks, on the command line and in notebooks.
@@ -97,6 +97,23 @@ def escape(text: object, limit: int = 200) -> str:
     'bad\\x1b[2J'
     """
     return ascii(str(text))[1:-1][:limit]
+
+
+def refusal(detail: Mapping[str, Any], expected: Mapping[str, str]) -> str:
+    """Return why pydantic refused a value: what our own check says, or what was expected and what was given.
+
+    Parameters
+    ----------
+    detail : mapping
+        An item of ``ValidationError.errors()``.
+    expected : mapping of str to str
+        What to say in place of pydantic's message, by the type of the error; bounds are filled in.
+    """
+    context = detail.get("ctx", {})
+    if detail["type"] == "value_error":  # raised by a validator of ours, whose message is complete
+        return str(context["error"])
+    words = expected.get(detail["type"], "").format(**context)
+    return f"{words or detail['msg'].replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
 
 
 def cut_text(text: str, limit: int = MAX_TEXT) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     from duckdb import DuckDBPyConnection
 
-    from toolkit.archive._manifest import Manifest
+    from toolkit.archive._manifest import ArchiveManifest
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
 
@@ -87,7 +87,7 @@ class Archive(TransactionStore):
         self._folder = Folder(Path(folder), files)
         self._live = node
         self._folder.manifest()
-        self._served: tuple[Manifest, Node] | None = None
+        self._served: tuple[ArchiveManifest, Node] | None = None
 
     @property
     def path(self) -> Path:
@@ -333,7 +333,7 @@ class Archive(TransactionStore):
         self._served = manifest, Node("http://archive.invalid", transport=transport, name=manifest.node)
         return self._served[1]
 
-    def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
+    def _planned(self, manifest: ArchiveManifest, versions: Versions | None) -> Sequence[int]:
         """Return a plan's versions, all of which the archive contains; without a plan, return all its versions."""
         first, last = manifest.first, manifest.last
         if last < first:
@@ -348,7 +348,7 @@ class Archive(TransactionStore):
             raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
-    def _first_from(self, manifest: Manifest, times: Sequence[datetime]) -> list[int]:
+    def _first_from(self, manifest: ArchiveManifest, times: Sequence[datetime]) -> list[int]:
         """Return the first version at or after each time: -1 if it may precede the archive, last + 1 if it follows."""
         every, columns = range(manifest.first, manifest.last + 1), ["ledger_version", "timestamp"]
         rows = self._rows(manifest, "transactions", every, pc.field("timestamp").is_valid(), columns=columns)
@@ -359,7 +359,7 @@ class Archive(TransactionStore):
         return [-1 if manifest.first > 0 and time < micros[0] else versions[place] for time, place in places]
 
     def _rows(
-        self, manifest: Manifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any
+        self, manifest: ArchiveManifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any
     ) -> pa.Table:
         """Return a table's rows at the given versions that satisfy a condition."""
         first, last = (min(versions), max(versions)) if versions else (manifest.first, manifest.first - 1)

@@ -24,7 +24,7 @@ from toolkit._present.text import visible
 from toolkit.archive._columns import in_columns, with_columns_of
 from toolkit.archive._files import Staged, files_at, read_footer
 from toolkit.archive._lock import locked
-from toolkit.archive._manifest import NAME, Manifest, StoredFile
+from toolkit.archive._manifest import NAME, ArchiveManifest, StoredFile
 from toolkit.errors import InputError, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Folder:
         """Return whether the folder contains an archive."""
         return (self.path / NAME).is_file()
 
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ArchiveManifest:
         """Return the content of ``archive.json``.
 
         Raises
@@ -79,7 +79,7 @@ class Folder:
             If it is missing, damaged, or was written by another program; or if the files are at another URL.
         """
         try:
-            found = Manifest.of_text(read_file(checked_path(self.path) / NAME))
+            found = ArchiveManifest.of_text(read_file(checked_path(self.path) / NAME))
         except OSError as error:
             raise InputError(
                 f"{self.path} is not an archive: cannot read {NAME} ({error.strerror}); toolkit.sync makes one"
@@ -117,7 +117,7 @@ class Folder:
             self._check_lock = check
             yield
 
-    def clean(self, manifest: Manifest) -> None:
+    def clean(self, manifest: ArchiveManifest) -> None:
         """Remove the unfinished files of killed syncs. The folder is locked, so nobody else is writing them."""
         for place in self.path.iterdir():
             if _PART_OF_MANIFEST.fullmatch(place.name):
@@ -131,19 +131,19 @@ class Folder:
 
     # writing --------------------------------------------------------------------------------------------------------
 
-    def write_manifest(self, manifest: Manifest) -> Manifest:
+    def write_manifest(self, manifest: ArchiveManifest) -> ArchiveManifest:
         """Write ``archive.json``; return the manifest."""
         with self._writing(str(self.path / NAME)), replacing(self.path / NAME, durable=True) as file:
             file.write(manifest.text())
         return manifest
 
-    def make_folders(self, manifest: Manifest) -> None:
+    def make_folders(self, manifest: ArchiveManifest) -> None:
         """Create the folder of each table. Requires the lock, so that a moved archive is not recreated."""
         for table in manifest.tables:
             with self._writing(self.files.url(table.name)):
                 self.files.make_folder(table.name)
 
-    def add(self, manifest: Manifest, found: Partition, last: int) -> Manifest:
+    def add(self, manifest: ArchiveManifest, found: Partition, last: int) -> ArchiveManifest:
         """Store the rows of the next versions, up to `last`, all of which are in one partition.
 
         Once this returns, the rows survive the end of the process and a power failure.
@@ -178,7 +178,7 @@ class Folder:
         manifest = structs.replace(manifest, last=last, last_hash=found.last_hash, tables=tuple(counted), **state)
         return self.write_manifest(manifest)
 
-    def _staged(self, manifest: Manifest, name: str, added: pa.Table | Staged, start: int) -> Staged:
+    def _staged(self, manifest: ArchiveManifest, name: str, added: pa.Table | Staged, start: int) -> Staged:
         """Return a temporary file with the new content of a partition: its current rows, then the added rows.
 
         A file that a worker staged is used as is if its partition is new and it has all earlier columns. Workers do not
@@ -214,7 +214,7 @@ class Folder:
 
     # reading --------------------------------------------------------------------------------------------------------
 
-    def sizes(self, manifest: Manifest, name: str) -> list[int]:
+    def sizes(self, manifest: ArchiveManifest, name: str) -> list[int]:
         """Return the sizes in bytes of a table's files.
 
         Raises
@@ -228,12 +228,12 @@ class Folder:
             raise self._lost(missing[0], "is missing")
         return [there[name] for name in wanted]
 
-    def schema(self, manifest: Manifest, name: str) -> pa.Schema:
+    def schema(self, manifest: ArchiveManifest, name: str) -> pa.Schema:
         """Return the columns of a table, from its last file, which has the columns of all earlier files."""
         [last] = manifest.stored_files(name, manifest.last, manifest.last)
         return self._checked(manifest, name, *last)
 
-    def dataset(self, manifest: Manifest, name: str, first: int, last: int) -> ds.Dataset:
+    def dataset(self, manifest: ArchiveManifest, name: str, first: int, last: int) -> ds.Dataset:
         """Return a table's rows in a range of versions, lazily. If the archive is empty, there is only one column.
 
         Raises
@@ -257,7 +257,7 @@ class Folder:
         # Rows beyond the last version were written by a killed sync and do not count.
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
-    def _checked(self, manifest: Manifest, name: str, start: int, stored: StoredFile) -> pa.Schema:
+    def _checked(self, manifest: ArchiveManifest, name: str, start: int, stored: StoredFile) -> pa.Schema:
         """Return the columns of a file, after comparing its footer and its number of rows with the manifest."""
         place = manifest.file_name(name, start)
         try:
@@ -279,7 +279,7 @@ class Folder:
             f"{self.files.url(place)} {what}; restore the archive from one copy, or sync into another folder"
         )
 
-    def rows(self, manifest: Manifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
+    def rows(self, manifest: ArchiveManifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
         """Return a table's rows in a range of versions; `options` are passed to `pyarrow.dataset.Dataset.to_table`.
 
         Raises
@@ -303,14 +303,14 @@ def unwritten(place: str, error: OSError) -> RunStopped:
     return RunStopped(f"{place} could not be written: {error.strerror or error}")
 
 
-def stored(manifest: Manifest) -> str:
+def stored(manifest: ArchiveManifest) -> str:
     """Return a sentence that states which versions an archive contains."""
     if manifest.last < manifest.first:
         return "The archive is empty."
     return f"The archive contains versions {manifest.first:,} to {manifest.last:,}."
 
 
-def _expected(manifest: Manifest, name: str, start: int) -> set[StoredFile]:
+def _expected(manifest: ArchiveManifest, name: str, start: int) -> set[StoredFile]:
     """Return what a manifest accepts as the file of a partition."""
     table = manifest.table(name)
     found = {stored for at, stored in manifest.stored_files(name, start, start + manifest.partition - 1) if at == start}

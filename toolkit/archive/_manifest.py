@@ -114,7 +114,7 @@ def check_names(tables: Sequence[StoredTable]) -> None:
         raise InputError(f"the table name {twice[0]!r} is used twice; table names must be unique")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The contents of an archive.
 
     The manifest determines the files: each table has one per partition of the versions `first` to `last`. Rows after
@@ -204,7 +204,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.json.encode(self) + b"\n"  # on one line: 10^8 versions have 30,000 files
 
     @classmethod
-    def of_text(cls, text: bytes) -> Manifest:
+    def of_text(cls, text: bytes) -> ArchiveManifest:
         """Return the manifest from the content of ``archive.json``.
 
         Raises

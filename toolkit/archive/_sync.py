@@ -12,7 +12,7 @@ from msgspec import structs
 from toolkit.archive._archive import Archive
 from toolkit.archive._files import Staged, files_at
 from toolkit.archive._folder import Folder, Partition, stored, unwritten
-from toolkit.archive._manifest import BASIC, MAX_PARTITION, MIN_PARTITION, Manifest, StoredTable, check_names
+from toolkit.archive._manifest import BASIC, MAX_PARTITION, MIN_PARTITION, ArchiveManifest, StoredTable, check_names
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
@@ -170,7 +170,7 @@ def _tables(
 
 
 def _check_same(
-    manifest: Manifest, asked: tuple[StoredTable, ...], tables: Sequence[str] | None, **options: int | None
+    manifest: ArchiveManifest, asked: tuple[StoredTable, ...], tables: Sequence[str] | None, **options: int | None
 ) -> None:
     """Raise InputError if the caller names tables or options that differ from those of the archive."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
@@ -194,7 +194,7 @@ def _new(
     *,
     every: int | None,
     partition: int | None,
-) -> Manifest:
+) -> ArchiveManifest:
     """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.
     # One read of a view per page of transactions about doubles the number of requests.
@@ -208,7 +208,7 @@ def _new(
     for note in plan.notes:
         warn_caller(note)
     first, _ = _range(plan.versions)
-    return Manifest(
+    return ArchiveManifest(
         chain_id=ledger.chain_id,
         first=first,
         last=first - 1,
@@ -227,7 +227,7 @@ def _range(versions: Sequence[int]) -> tuple[int, int]:
     raise InputError(f"versions: an archive has no gaps; expected a range such as '0:-1', got {versions!r:.80}")
 
 
-def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
+def _last(node: Reads, versions: Versions | None, manifest: ArchiveManifest) -> int:
     """Return the last version to store. The first is the one after the archive's last version."""
     if versions is None:
         versions = range(manifest.last + 1, node.ledger().version + 1) or manifest.last
@@ -246,7 +246,7 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
     return last
 
 
-def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
+def _guard_of(node: Reads, manifest: ArchiveManifest) -> LedgerGuard:
     """Return a guard that checks a transaction in the archive against the node, to detect another ledger."""
     last, last_hash = manifest.last, manifest.last_hash
     if last_hash is None:  # none is stored yet, or the last one is malformed
@@ -257,7 +257,7 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
 class _Sync:
     """One sync in progress."""
 
-    def __init__(self, node: Node, files: Folder, manifest: Manifest, guard: LedgerGuard) -> None:
+    def __init__(self, node: Node, files: Folder, manifest: ArchiveManifest, guard: LedgerGuard) -> None:
         self._node, self._files, self._manifest, self._guard = node, files, manifest, guard
 
     def run(self, last: int, pool: Executor | None, max_tasks: int, *, show: bool | ProgressHook) -> None:
@@ -310,7 +310,7 @@ class _Sync:
         self._guard = _guard_of(self._node, self._manifest)
 
 
-def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int], object]) -> Partition:
+def _read(node: Reads, manifest: ArchiveManifest, part: range, advance: Callable[[int], object]) -> Partition:
     """Read one partition and return its rows by table; `advance` is called after each page."""
     collected = Collected(part[0])
     for answer in read_transactions(node, _pages(part)):
@@ -336,7 +336,7 @@ def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int],
     return Partition(tables, rows["transactions"]["hash"][-1].as_py(), node.newest or node.ledger())
 
 
-def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> Partition:
+def _read_to_files(node: Node, folder: Path, manifest: ArchiveManifest, part: range) -> Partition:
     """Read a partition in a worker, and write its rows to temporary files next to the final files."""
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.archive._folder import Folder
-    from toolkit.archive._manifest import Manifest
+    from toolkit.archive._manifest import ArchiveManifest
     from toolkit.client._reads import Reads
     from toolkit.wire import LedgerState
 
@@ -69,14 +69,14 @@ class ArchiveTransport:
     Parameters
     ----------
     folder : Folder
-    manifest : Manifest
+    manifest : ArchiveManifest
         Content of the archive; versions added later are not served.
     head : LedgerState
     live : Node, optional
         Receives the requests that the archive cannot answer. Without a node, they are rejected.
     """
 
-    def __init__(self, folder: Folder, manifest: Manifest, head: LedgerState, live: Reads | None) -> None:
+    def __init__(self, folder: Folder, manifest: ArchiveManifest, head: LedgerState, live: Reads | None) -> None:
         self._folder, self._manifest, self._head, self._live = folder, manifest, head, live
         self._lock = threading.Lock()
         # Pages are read in order, by several threads at once; a study asks for the same resources at many versions.

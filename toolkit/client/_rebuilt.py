@@ -11,6 +11,7 @@ from toolkit.client._calls import AbisAt, function_abi, parameter_layouts
 from toolkit.client._simulation import Simulation, simulate
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Layout, decode_bcs, decode_json
+from toolkit.vm._signers import signers_of
 from toolkit.wire._requests import SimulatedPayload, UnknownPayload, parse_payload
 from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import PendingTransaction
@@ -93,7 +94,8 @@ def rebuild_request(
     nonce = transaction.replay_protection_nonce
     taken = f"sequence number {transaction.sequence_number} is already taken; using the account's next one"
     if nonce is not None:
-        taken, nonce = f"nonce {nonce} is already taken; using another one", nonce ^ 1 << 63
+        taken = f"nonce {nonce} is already taken; using another one"
+        nonce ^= 1 << 63
     caveats.append(Caveat(taken))
     request = wire.SimulationRequest(
         _with_python_arguments(payload, None if abis_at is None else abis_at(transaction.version)),
@@ -131,7 +133,7 @@ def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
         try:
             pairs = zip(layouts, payload.arguments, strict=True)
             return payload.replace(arguments=[decode(layout, one, where="argument") for layout, one in pairs])
-        except ValueError:  # SchemaError and InputError are ones
+        except ValueError:  # the base class of SchemaError and InputError
             continue
     return payload
 
@@ -149,7 +151,7 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
     found = [*caveats]
     if "INVALID_AUTH_KEY" in simulation.vm_status and request.signature is not None:
         simulation = simulate(node, request.replace(signature=_absent(request.signature)))
-        keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
-        parts = frozenset({"execution", "total"}) if keyless else frozenset()
+        is_keyless = signers_of(request.signature).any_is_keyless  # whose proof is charged as execution
+        parts = frozenset({"execution", "total"}) if is_keyless else frozenset()
         found.append(Caveat("the account's key has since been rotated; simulating without public keys", parts))
     return simulation, found

@@ -455,13 +455,17 @@ def reduce_array(
     kind, found = array.dtype.wide, None
     if name in {"any", "all"}:
         result = booleans(pc.not_equal(array.storage, array.boxed(0)))._reduce(name, skipna=skipna)
-        return booleans(pa.array([None if result is pd.NA else result], pa.bool_())) if keepdims else result
+        if not keepdims:
+            return result
+        return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
     present = len(array) - array.storage.null_count
     missing = array._hasna and not skipna
     if name in _STATISTICS:
         numbers = [number for number in to_ints(array.storage, kind) if number is not None]
         found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
-        return floats([found]) if keepdims else pd.NA if found is None else found
+        if keepdims:
+            return floats([found])
+        return pd.NA if found is None else found
     if name == "sum":
         kind, missing = _sum_kind(kind), missing or present < min_count
         found = sum(number or 0 for number in to_ints(array.storage, array.dtype.wide))
@@ -505,7 +509,10 @@ def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[in
             continue
         before = state.get(group, number)
         fresh = group not in state
-        state[group] = None if number is None or before is None else number if fresh else step(before, number)
+        if number is None or before is None:
+            state[group] = None
+        else:
+            state[group] = number if fresh else step(before, number)
         results.append(state[group])
     return _wide(array, results, _sum_kind(kind) if name == "cumsum" else kind)
 

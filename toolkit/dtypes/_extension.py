@@ -257,7 +257,9 @@ class WideIntArray(WideOperators, ExtensionArray):
     def tolist(self) -> list[Any]:
         """Return a list of Python ints, with ``pd.NA`` for missing rows."""
         numbers = limbs.to_ints(self.storage, self._dtype.wide)
-        return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
+        if not self._hasna:
+            return numbers
+        return [pd.NA if number is None else number for number in numbers]
 
     def unboxed(self, data: bytes | None) -> Any:
         """Return one stored value as a Python int or ``pd.NA``."""

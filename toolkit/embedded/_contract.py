@@ -36,7 +36,7 @@ from toolkit.embedded._definitions import (
     struct_abi,
 )
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
-from toolkit.embedded._primitives import Address, Integer, check_signer, signer_of
+from toolkit.embedded._primitives import Address, TypedInteger, check_signer, signer_of
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.embedded.types import (
     Event,
@@ -702,7 +702,7 @@ def _unchanged(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a value in the form that the framework uses."""
-    if isinstance(value, Integer):
+    if isinstance(value, TypedInteger):
         return int(value)
     if isinstance(value, list):
         return [_plain(one) for one in value]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._code import BoundFunction, StructType
+    from toolkit.embedded._meter import Schedule
     from toolkit.embedded._transaction import Executable
     from toolkit.vm._code import FunctionUse, Instruction
 
@@ -48,7 +49,7 @@ recorded node accepts 61 s; current nodes reject 600 s.
 # ``error::out_of_range(PROLOGUE_ECANT_PAY_GAS_DEPOSIT)``, the abort code of the framework's epilogue.
 _CANNOT_PAY = AbortCode(0x203ED, "", "PROLOGUE_ECANT_PAY_GAS_DEPOSIT")
 
-_OBJECT = "0x1::object::Object<"
+_OBJECT = "0x1::object::Object"
 _OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
 
 # The gas parameter of each instruction of scripts that make calls in a row; calls are charged by what is called.
@@ -68,55 +69,82 @@ MAX_VIEW_GAS = 2_000_000
 """Maximum number of gas units that a view may use (``max_gas_view_function`` in a node's configuration)."""
 
 
-def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
-    """Yield (failed, status name) for each check, in the order in which a node makes them.
+def _problems(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> Iterator[str]:
+    """Yield the status name of each check that a transaction does not pass, in the order in which a node makes them."""
+    yield from _vm_problems(snapshot.schedule, transaction)
+    yield from _prologue_problems(snapshot, transaction, check_keys=check_keys)
 
-    The VM checks signers and gas, then the framework's prologue checks time, chain, keys, replay and payment.
-    """
-    raw, schedule, signers = transaction.raw, snapshot.schedule, transaction.signers
-    yield len(set(signers)) < len(signers), "SIGNERS_CONTAIN_DUPLICATES"
-    price, gas = raw.gas_unit_price, raw.max_gas_amount
-    yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
-    yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
-    too_little = gas * schedule.scaling < schedule["txn.min_transaction_gas_units"]
-    yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
-    yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
-    yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+
+def _vm_problems(schedule: Schedule, transaction: Transaction) -> Iterator[str]:
+    """Yield the problems that the VM finds, with signers and gas."""
+    price, gas = transaction.raw.gas_unit_price, transaction.raw.max_gas_amount
+    if len(set(transaction.signers)) < len(transaction.signers):
+        yield "SIGNERS_CONTAIN_DUPLICATES"
+    if transaction.size > schedule["txn.max_transaction_size_in_bytes"]:
+        yield "EXCEEDED_MAX_TRANSACTION_SIZE"
+    if gas > schedule["txn.maximum_number_of_gas_units"]:
+        yield "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
+    if gas * schedule.scaling < schedule["txn.min_transaction_gas_units"]:
+        yield "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    if price < schedule["txn.min_price_per_gas_unit"]:
+        yield "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
+    if price > schedule["txn.max_price_per_gas_unit"]:
+        yield "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+
+
+def _prologue_problems(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> Iterator[str]:
+    """Yield the problems that the framework's prologue finds, with time, chain, keys, replay and payment."""
+    raw = transaction.raw
     now = snapshot.timestamp_us // 1_000_000
-    yield raw.expiration_timestamp_secs <= now, "TRANSACTION_EXPIRED"
-    yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
+    if raw.expiration_timestamp_secs <= now:
+        yield "TRANSACTION_EXPIRED"
+    if raw.chain_id != snapshot.chain_id:
+        yield "BAD_CHAIN_ID"
     sender, *others = transaction.authenticators()
-    yield check_keys and _has_foreign_key(snapshot, [sender]), "INVALID_AUTH_KEY"
-    if transaction.nonce is not None:
-        too_late = raw.expiration_timestamp_secs > now + MAX_ORDERLESS_EXPIRATION_S
-        yield too_late, "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"
-        used = _free_session(snapshot).module(NonceValidation).is_used(raw.sender, transaction.nonce, now)
-        yield used, "NONCE_ALREADY_USED"
-    else:
-        account = find_account(snapshot, raw.sender)
-        expected = 0 if account is None else int(account["sequence_number"])
-        yield raw.sequence_number >= 2**63, "SEQUENCE_NUMBER_TOO_BIG"
-        yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
-        yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
-    too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
-    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+    if check_keys and _has_foreign_key(snapshot, [sender]):
+        yield "INVALID_AUTH_KEY"
+    yield from _replay_problems(snapshot, transaction, now)
+    highest_fee = raw.max_gas_amount * raw.gas_unit_price
+    if transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, highest_fee):
+        yield "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
     signature = transaction.signed.signature
-    unpaired = isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(signers) - 1
-    yield unpaired, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
-    yield check_keys and _has_foreign_key(snapshot, others), "INVALID_AUTH_KEY"
+    if isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(transaction.signers) - 1:
+        yield "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
+    if check_keys and _has_foreign_key(snapshot, others):
+        yield "INVALID_AUTH_KEY"
     if transaction.multisig_address is not None:
         payload = None if transaction.executable is None else encode_stored(transaction.executable)
         multisig = _free_session(snapshot).module(MultisigAccount)
         problem = multisig.find_problem(raw.sender, transaction.multisig_address, payload)
-        yield problem is not None, problem or ""
+        if problem is not None:
+            yield problem
+
+
+def _replay_problems(snapshot: LedgerSnapshot, transaction: Transaction, now: int) -> Iterator[str]:
+    """Yield the status names of checks of the nonce, or else of the sequence number; `now` is in seconds."""
+    raw = transaction.raw
+    if transaction.nonce is not None:
+        if raw.expiration_timestamp_secs > now + MAX_ORDERLESS_EXPIRATION_S:
+            yield "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"
+        if _free_session(snapshot).module(NonceValidation).is_used(raw.sender, transaction.nonce, now):
+            yield "NONCE_ALREADY_USED"
+        return
+    account = find_account(snapshot, raw.sender)
+    expected = 0 if account is None else int(account["sequence_number"])
+    if raw.sequence_number >= 2**63:
+        yield "SEQUENCE_NUMBER_TOO_BIG"
+    if raw.sequence_number < expected:
+        yield "SEQUENCE_NUMBER_TOO_OLD"
+    if raw.sequence_number > expected:
+        yield "SEQUENCE_NUMBER_TOO_NEW"
 
 
 def find_account(snapshot: LedgerSnapshot, address: str) -> Mapping[str, Any] | None:
     """Return the account resource at a canonical address, or None if it has not been created."""
-    return _peeked(snapshot, snapshot.code.struct(Account.Account, ()), address)
+    return _framework_resource(snapshot, snapshot.code.struct(Account.Account, ()), address)
 
 
-def _peeked(snapshot: LedgerSnapshot, kind: StructType, address: str) -> Mapping[str, Any] | None:
+def _framework_resource(snapshot: LedgerSnapshot, kind: StructType, address: str) -> Mapping[str, Any] | None:
     """Return a framework resource without charging for it, or None if it does not exist."""
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     return None if value is None else snapshot.code.decoded(kind.kind.text, value.data)
@@ -136,7 +164,7 @@ def _has_foreign_key(
 
 def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
     """Return True if an account can pay an amount; coins are read first, because they usually suffice."""
-    store = _peeked(snapshot, snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,)), address)
+    store = _framework_resource(snapshot, snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,)), address)
     coins = 0 if store is None else store["coin"]["value"]
     return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
 
@@ -159,7 +187,7 @@ def run_executable(session: Session, transaction: Transaction) -> None:
         _run(session, transaction.executable, transaction.signers)
 
 
-def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
+def _contract_values(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
     """Convert decoded values to the values that contract code uses."""
     return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
 
@@ -167,11 +195,12 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
 def _check_objects(session: Session, function: BoundFunction, plain: Sequence[Any]) -> None:
     """Abort if an object among the arguments of a caller does not exist."""
     for kind, value in zip(function.parameter_kinds, plain, strict=True):
-        if kind.text.startswith(_OBJECT):  # the constructor of an object argument checks the object and its resource
+        tag = parse_type_tag(kind.text)
+        if isinstance(tag, StructTag) and tag.base == _OBJECT:  # its constructor checks the object and its resource
             module = session.module(ObjectModule)
             if session.committed_resource(str(value), _OBJECT_CORE) is None:
                 module.abort(module.EOBJECT_DOES_NOT_EXIST)
-            wanted = parse_type_tag(kind.text.removeprefix(_OBJECT)[:-1])
+            [wanted] = tag.type_arguments
             if not isinstance(wanted, StructTag) or session.committed_resource(str(value), wanted) is None:
                 module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
@@ -250,7 +279,7 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
     plain = decoded_arguments(bound, encoded, signers=len(signers))
     _check_objects(session, bound, plain)
     given = map(signer_of, signers[: bound.function.signers])
-    run([*bound.type_arguments, *given, *_lifted(session, bound, plain)])
+    run([*bound.type_arguments, *given, *_contract_values(session, bound, plain)])
 
 
 def _run_straight(session: Session, executable: EncodedScript, signers: Sequence[str]) -> None:
@@ -301,7 +330,7 @@ def _call_from_script(session: Session, use: FunctionUse, plain: Sequence[Any]) 
     module, types = use.function.module, tuple(parse_type_tag(str(one)) for one in use.arguments or ())
     bound = session.code.function(address_from_bytes(module.address), module.name, use.function.name, types)
     count = bound.function.signers
-    signers, values = map(signer_of, plain[:count]), _lifted(session, bound, plain[count:])
+    signers, values = map(signer_of, plain[:count]), _contract_values(session, bound, plain[count:])
     return _call(session, bound, [*types, *signers, *values])
 
 
@@ -383,7 +412,7 @@ def run_view(
     meter = meter or Meter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS)
     session = Session(snapshot, meter, seed=b"view")
     _check_objects(session, function, arguments)
-    values = _call(session, function, [*function.type_arguments, *_lifted(session, function, arguments)])
+    values = _call(session, function, [*function.type_arguments, *_contract_values(session, function, arguments)])
     return values, meter.charges().total_charge_gas_units
 
 
@@ -424,15 +453,22 @@ def execute(
     Output
         A transaction that fails a check is discarded: it uses no gas and writes nothing.
     """
-    failed = next((status for wrong, status in _checks(snapshot, transaction, check_keys) if wrong), None)
-    if failed is not None:  # nothing runs and nothing is charged
-        status = VmError(failed).execution_status
-        return Output(False, failed, FREE, {}, (), discarded=True, execution_status=status)  # noqa: FBT003
+    problem = next(_problems(snapshot, transaction, check_keys=check_keys), None)
+    if problem is not None:  # nothing runs and nothing is charged
+        return Output(
+            success=False,
+            vm_status=problem,
+            charges=FREE,
+            writes={},
+            events=(),
+            discarded=True,
+            execution_status=VmError(problem).execution_status,
+        )
     raw = transaction.raw
     if meter is None:
         meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
     session = Session(snapshot, meter, seed=bytes.fromhex(transaction.hash[2:]))
-    vm_status, success, status = EXECUTED, True, SUCCESS
+    failure: VmError | None = None
     try:
         meter.charge("txn.min_transaction_gas_units")
         excess = transaction.size - snapshot.schedule["txn.large_transaction_cutoff"]
@@ -444,18 +480,24 @@ def execute(
         meter.check_limits()
         charges = _finish(session, transaction)
     except VmError as error:
-        session.meter = meter
+        failure, session.meter = error, meter
         meter.storage_fee = meter.refund = 0
         stored = _undo(session, transaction)
-        vm_status, success, status = error.vm_status, False, error.execution_status
         charges = _finish(session, transaction)
     writes: dict[StateKey, StateValue | None] = {}
     for key, data in session.writes.items():
         # A value that is written only because the fee is collected keeps its deposit.
         paid = stored.get(key) or session.committed(key) or StateValue(b"", 0, 0)
         writes[key] = None if data is None else paid._replace(data=data)
-    events = tuple(session.events)
-    return Output(success, vm_status, charges, writes, events, execution_status=status, tables=session.tables)
+    return Output(
+        success=failure is None,
+        vm_status=EXECUTED if failure is None else failure.vm_status,
+        charges=charges,
+        writes=writes,
+        events=tuple(session.events),
+        execution_status=SUCCESS if failure is None else failure.execution_status,
+        tables=session.tables,
+    )
 
 
 def _open(session: Session, transaction: Transaction) -> None:

@@ -689,22 +689,23 @@ class Ledger:
         ContractError
             If the contract breaks a rule of the model, or its Python code fails; nothing is committed.
         InputError
-            If the function does not exist, the arguments do not match its parameters, or a check before execution
-            fails (such as a balance below the fee); nothing is committed.
+            If the function does not exist or is not an entry function, the arguments do not match its parameters, or a
+            check before execution fails (such as a balance below the fee); nothing is committed.
         """
-        call: EncodedPayload
+        call: EntryFunction | Script
         if isinstance(function, StandInScript):
-            script = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
-            call = encoded_payload(script, None, self._layouts(script))
+            call = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
         else:
-            bound = self._bound(function, type_arguments, self.head)
-            check_number(function, bound, arguments)
-            encoded = tuple(map(encode_bcs, bound.parameters, arguments))
-            call = EncodedEntryFunction(FunctionId.parse(function), bound.type_arguments, encoded)
-        self._fund_new(sender if fee_payer is None else fee_payer)
-        gas = max_gas_amount, gas_unit_price
-        transaction = self._prepared(call, sender, secondary_signers, fee_payer, gas=gas)
-        return self._checked(self._commit(transaction), check)
+            call = EntryFunction(function, arguments, type_arguments=type_arguments)
+        return self.execute(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+            check=check,
+        )
 
     def execute(
         self,
@@ -1060,7 +1061,8 @@ class Ledger:
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
         output = execution.execute(snapshot, transaction, meter=meter)
         self._check_accepted(transaction, output)
-        name = getattr(getattr(transaction.executable, "function", None), "wire", "a script")
+        called = transaction.executable
+        name = called.function.wire if isinstance(called, EncodedEntryFunction) else "a script"
         return profile_of(meter, name, (output.success, output.vm_status), self.head)
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:

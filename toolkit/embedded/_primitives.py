@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ARITHMETIC_ERROR = "ARITHMETIC_ERROR"
 
 
-class Integer(int):
+class TypedInteger(int):
     """Base class of the typed integers."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class Integer(int):
 
 def mismatch(expected: str, value: Any) -> ContractError:
     """Return the error for a value that does not have the expected type."""
-    named = f"{value.move_name} {int(value)}" if isinstance(value, Integer) else f"{value!r:.80}"
+    named = f"{value.move_name} {int(value)}" if isinstance(value, TypedInteger) else f"{value!r:.80}"
     return ContractError(f"expected {expected}, got {named}")
 
 
@@ -105,7 +105,7 @@ _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
 )
 
 
-def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
+def _arithmetic(cls: type[TypedInteger], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
     """Return an operator and its reflected operator."""
     low, high, new = cls.low, cls.high, int.__new__
 
@@ -125,7 +125,7 @@ def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem:
     return operate, reflected
 
 
-def _shift(cls: type[Integer], *, is_left: bool) -> Any:
+def _shift(cls: type[TypedInteger], *, is_left: bool) -> Any:
     """Return a shift operator of an unsigned type; bits that are shifted out are lost, as in Move."""
     bits, mask, new = cls.bits, cls.high, int.__new__
 
@@ -138,11 +138,11 @@ def _shift(cls: type[Integer], *, is_left: bool) -> Any:
     return operate
 
 
-def _typed(name: str, bits: int) -> type[Integer]:
-    """Return the class of a type; its operators are created once, because they run millions of times."""
+def _integer_class(name: str, bits: int) -> type[TypedInteger]:
+    """Return the class of an integer type; its operators are created once, because they run millions of times."""
     low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     body = {"__slots__": (), "move_name": name, "low": low, "high": high, "bits": bits}
-    cls = type(name.upper(), (Integer,), body)
+    cls = type(name.upper(), (TypedInteger,), body)
     negate, _ = _arithmetic(cls, lambda value, _: int.__neg__(value), "Negation overflow")
     operators: dict[str, Any] = {"neg": lambda value: negate(value, value)}
     if low == 0:
@@ -154,8 +154,8 @@ def _typed(name: str, bits: int) -> type[Integer]:
     return cls
 
 
-INTEGERS: dict[str, type[Integer]] = {
-    f"{sign}{bits}": _typed(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
+INTEGERS: dict[str, type[TypedInteger]] = {
+    f"{sign}{bits}": _integer_class(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
 }
 """The typed integers by the names of their Move types."""
 
@@ -169,10 +169,12 @@ class Address(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        if str.__eq__(self, other) is True or not isinstance(other, str):
-            return str.__eq__(self, other)
+        same_text = str.__eq__(self, other)
+        # Equal texts are not parsed: the cache of `parse_address` compares its keys, and would call this method again.
+        if same_text is True or isinstance(other, Address) or not isinstance(other, str):
+            return same_text
         try:
-            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
+            return other.startswith("0x") and parse_address(other) == str(self)
         except InputError:
             return False
 
@@ -183,26 +185,21 @@ class Address(str):
 
 
 class Signer(Address):
-    """A signer of the running transaction, which only the ledger can create.
+    """A signer of the running transaction, which only the ledger can create, with `signer_of`.
 
     A signer can be used as an address, and is stored as an address.
     """
 
     __slots__ = ()
 
-    def __new__(cls, address: str, right: object = None) -> Self:
-        """Return a signer; only the ledger has the `right` that is required."""
-        if right is not _RIGHT:
-            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
-        return str.__new__(cls, address)
-
-
-_RIGHT = object()
+    def __new__(cls, _address: str) -> Self:
+        """Raise ContractError: a contract must not sign for others."""
+        raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
 
 
 def signer_of(address: str) -> Signer:
     """Return the signer of an account."""
-    return Signer(address, _RIGHT)
+    return str.__new__(Signer, address)
 
 
 def check_signer(value: Any, name: str = "account") -> Signer:

@@ -109,18 +109,17 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
     """Return events; the key and the sequence number of a module event are zeros, because it has no handle."""
-    return [
-        {
-            "guid": {
-                "creation_number": str(event.key.creation_number if event.key else 0),
-                "account_address": wire_address(event.key.address) if event.key else "0x0",
-            },
-            "sequence_number": str(event.sequence_number),
-            "type": event.type,
-            "data": value_json(code, event.type, event.data),
-        }
-        for event in events
-    ]
+    return [_event_json(code, event) for event in events]
+
+
+def _event_json(code: CodeSet, event: EmittedEvent) -> dict[str, Any]:
+    address, creation_number = event.key or ("0x0", 0)
+    return {
+        "guid": {"creation_number": str(creation_number), "account_address": wire_address(address)},
+        "sequence_number": str(event.sequence_number),
+        "type": event.type,
+        "data": value_json(code, event.type, event.data),
+    }
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:

@@ -68,10 +68,11 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
     kind: TransactionKind
     hash: str
     timestamp_us: Nonnegative
-    outcome: tuple[bool, str, Charges]
+    success: bool
+    vm_status: str
+    charges: Charges
     writes: dict[int, StateValue | None]
     events: tuple[EmittedEvent, ...]
-    execution_status: bytes
     tables: dict[str, TableTypes]
     request: bytes | None
 
@@ -146,11 +147,20 @@ def _content(chain: Chain) -> _Content:
     ]
     rows = []
     for done in chain.transactions:
-        success, vm_status, charges, values, events, _, status, tables = done.output
-        writes = {keys.setdefault(key, len(keys)): value for key, value in values.items()}
-        request = None if done.request is None else done.request.signed.to_bcs()
-        outcome, time_us = (success, vm_status, charges), done.timestamp_us
-        rows.append(_Row(done.kind, done.hash, time_us, outcome, writes, events, status, dict(tables), request))
+        output = done.output
+        row = _Row(
+            kind=done.kind,
+            hash=done.hash,
+            timestamp_us=done.timestamp_us,
+            success=output.success,
+            vm_status=output.vm_status,
+            charges=output.charges,
+            writes={keys.setdefault(key, len(keys)): value for key, value in output.writes.items()},
+            events=output.events,
+            tables=dict(output.tables),
+            request=None if done.request is None else done.request.signed.to_bcs(),
+        )
+        rows.append(row)
     published = [
         (version, [modules.setdefault(_saved_module(one), len(modules)) for one in code.modules.values()])
         for version, code in zip(chain.code_versions, chain.codes, strict=True)
@@ -238,8 +248,14 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
     for version, place, value in saved.older:
         chain.state.write(version, {keys[place]: value})
     for version, row in enumerate(saved.transactions, start=first):
-        writes = {keys[place]: value for place, value in row.writes.items()}
-        output = Output(*row.outcome, writes, row.events, False, row.execution_status, row.tables)  # noqa: FBT003
+        output = Output(
+            success=row.success,
+            vm_status=row.vm_status,
+            charges=row.charges,
+            writes={keys[place]: value for place, value in row.writes.items()},
+            events=row.events,
+            tables=row.tables,
+        )
         request = None if row.request is None else _StoredTransaction(row.request, row.hash)
         code = chain.code_at(version)
         chain.add(CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code))

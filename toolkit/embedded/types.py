@@ -22,7 +22,7 @@ from enum import Enum as _PythonEnum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
 from toolkit._present.messages import did_you_mean
-from toolkit.embedded._primitives import INTEGERS, Address, Integer, check_signer, mismatch
+from toolkit.embedded._primitives import INTEGERS, Address, TypedInteger, check_signer, mismatch
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
@@ -380,7 +380,7 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     index = int(name[1:])
     if index < len(arguments):
         return arguments[index]
-    return MoveType(name, lower=lambda value: int(value) if isinstance(value, Integer) else value)
+    return MoveType(name, lower=lambda value: int(value) if isinstance(value, TypedInteger) else value)
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
@@ -441,7 +441,7 @@ def _take_address(value: Any) -> Address:
         raise ContractError(f"{error}") from None
 
 
-def _integer_type(name: str, integer: type[Integer]) -> MoveType:
+def _integer_type(name: str, integer: type[TypedInteger]) -> MoveType:
     return MoveType(name, lambda _, plain: int.__new__(integer, plain), int, integer.of)
 
 

@@ -64,7 +64,10 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Create the failure for an error. If the node did not send an error code, the code is the kind of error."""
+        """Create the failure for an error. If the node did not send an error code, the code is the kind of error.
+
+        Other errors than those of nodes, connections and inputs are answers that could not be decoded.
+        """
         if isinstance(error, NodeError):
             code = error.error_code or f"http_{error.status}"
             return cls(error.status, code, error.message or str(error), error.vm_error_code)
@@ -108,8 +111,15 @@ class ViewRecord:
         """Create the record of a call from its `ViewResult` or error."""
         if isinstance(outcome, ToolkitError):
             return cls(call, version, _head_of(outcome), failure=Failure.of(outcome))
-        answer = outcome.gas_used, outcome.values, outcome.layouts, outcome.raw
-        return cls(call, version, _head_of(outcome), *answer)
+        return cls(
+            call,
+            version,
+            _head_of(outcome),
+            gas_used=outcome.gas_used,
+            values=outcome.values,
+            layouts=outcome.layouts,
+            raw=outcome.raw,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +292,7 @@ def _columns_by_call(
 ) -> list[NamedColumn]:
     """Return one set of value columns if all calls return the same types, or else one set per call."""
     types: dict[str | None, set[tuple[Layout, ...]]] = {record.call: set() for record in records}
-    widths: dict[str | None, set[int]] = {}
+    widths: dict[str | None, set[int]] = {}  # numbers of values
     for record in records:
         if record.values is not None:
             widths.setdefault(record.call, set()).add(len(record.values))
@@ -290,10 +300,9 @@ def _columns_by_call(
                 types[record.call].add(record.layouts)
     for call, layouts in declared.items():
         types.setdefault(call, set()).add(layouts)
-    # The types of a call count; without any, the number of its values does.
-    kinds = [types[call] or widths.get(call) for call in types]
-    known = [kind for kind in kinds if kind]
-    if all(kind == known[0] for kind in known):
+    # Calls are compared by their types; a call without known types, by the number of its values.
+    signatures = [signature for call in types if (signature := types[call] or widths.get(call))]
+    if all(signature == signatures[0] for signature in signatures):
         return _value_columns(records, next(iter(declared.values()), None), flatten=flatten)
     columns: list[NamedColumn] = []
     for call in types:

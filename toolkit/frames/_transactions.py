@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames import _schema as schemas
 from toolkit.frames._calls import Failure, outcome_columns
-from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_columns, typed_column, typed_columns
+from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_rows, typed_column, typed_columns
 from toolkit.frames._schema import described_field
 from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_json, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 
     from toolkit.move import AbiSource
 
-    _Cell = tuple[Layout, bytes | None, Any]  # layout, BCS and JSON of a key or value
+
+class _Cell(NamedTuple):
+    """A key or a value of a table item: its layout, its BCS, and the item in the node's JSON."""
+
+    layout: Layout
+    data: bytes | None
+    decoded: Any
 
 
 def transaction_frames(transactions: Sequence[Any], **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -105,18 +111,22 @@ def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
     DataFrame, shape (functions and reasons, 11)
     """
     names = ("function", "abort_name", "abort_code", "abort_reason", "vm_status")
-    columns = plain_columns(transactions, [*names, "success", "sender", "gas_used", "ledger_version"])
-    calls = Counter(columns["function"])
-    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for *reason, success, sender, gas, version in zip(*columns.values(), strict=True):
-        if success is False:
-            groups.setdefault(tuple(reason), []).append((sender, gas, version))
+    called = plain_rows(transactions, [*names, "success", "sender", "gas_used", "ledger_version"])
+    calls = Counter(row["function"] for row in called)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in called:
+        if row["success"] is False:
+            groups.setdefault(tuple(row[name] for name in names), []).append(row)
     rows = []
-    for key, found in sorted(groups.items(), key=lambda group: -len(group[1])):
-        senders, gas, versions = zip(*found, strict=True)
-        row = dict(zip(names, key, strict=True)) | {"count": len(found), "senders": len(set(senders))}
-        row |= {"calls": calls[key[0]] if key[0] else None, "gas_used": sum(units or 0 for units in gas)}
-        rows.append(row | {"first_version": min(versions), "last_version": max(versions)})
+    for reason, failed in sorted(groups.items(), key=lambda group: -len(group[1])):
+        about = dict(zip(names, reason, strict=True))
+        function, versions = about["function"], [row["ledger_version"] for row in failed]
+        about |= {"count": len(failed), "senders": len({row["sender"] for row in failed})}
+        about |= {
+            "calls": calls[function] if function else None,
+            "gas_used": sum(row["gas_used"] or 0 for row in failed),
+        }
+        rows.append(about | {"first_version": min(versions), "last_version": max(versions)})
     return to_pandas(schemas.FAILURES.table_of_rows(rows))
 
 
@@ -374,7 +384,7 @@ def written_items_frame(
     pairs = zip(rows["data"].to_pylist(), places, strict=True)
     decoded = [None if text is None else parsed_payload(text, f"item of {place}") for text, place in pairs]
     for place, name in enumerate(("key", "value")):
-        cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
+        cells = list(map(_Cell, [pair[place] for pair in layouts], rows[name].to_pylist(), decoded))
         for column in _item_columns(name, cells, places, rows["ledger_version"].to_pylist(), default[place]):
             picked = picked.append_column(*column)
     return to_pandas(picked)
@@ -385,20 +395,20 @@ def _item_columns(
 ) -> list[NamedColumn]:
     """Return the columns of keys or values, from BCS if their type is fully known, or else from the node's JSON."""
     values: list[Any] = []
-    for row, (layout, data, decoded) in enumerate(cells):
+    for row, cell in enumerate(cells):
         where = f"{name} of {places[row]}"
         try:
-            if data is None:
+            if cell.data is None:
                 values.append(None)
-            elif is_closed(layout):
-                values.append(decode_bcs(layout, data, where=where))
-            elif isinstance(decoded, dict) and decoded.get(name) is not None:
-                values.append(decode_json(layout, decoded[name], where=where))
+            elif is_closed(cell.layout):
+                values.append(decode_bcs(cell.layout, cell.data, where=where))
+            elif isinstance(cell.decoded, dict) and cell.decoded.get(name) is not None:
+                values.append(decode_json(cell.layout, cell.decoded[name], where=where))
             else:  # an enum whose variants are not known, and no JSON
-                return [_bytes_column(name, [data for _, data, _ in cells], source=f"changes[].{name}")]
+                return [_bytes_column(name, [one.data for one in cells], source=f"changes[].{name}")]
         except SchemaError as error:
             raise SchemaError(str(error), column=name, rows=[row]) from error
-    kinds = [None if data is None else layout for layout, data, _ in cells]
+    kinds = [None if cell.data is None else cell.layout for cell in cells]
     source = f"changes[].{name}"
     return typed_columns(name, kinds, values, versions, default=default, source=source, typing="given", widen=True)
 
@@ -459,14 +469,12 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
         got = type(source).__name__
         raise InputError(f"source must be a frame of state changes or an object whose `changes` is one, got {got}")
-    wanted = parse_table_handle(handle)
-    columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
+    rows = item_rows(changes, handle).select(["key", "ledger_version", "type"]).to_pylist()
     found: dict[bytes, dict[str, Any]] = {}
-    rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
-    rows.sort(key=lambda row: row[2] or 0)  # the sort is stable, so the order within a version is preserved
-    for _, key, version, kind in rows:
-        entry = found.setdefault(key, {"first_version": version, "changes": 0})
-        entry |= {"last_version": version, "deleted": kind == ChangeKind.DELETE_TABLE_ITEM}
+    # The sort is stable, so the order within a version is preserved.
+    for row in sorted(rows, key=lambda row: row["ledger_version"] or 0):
+        entry = found.setdefault(row["key"], {"first_version": row["ledger_version"], "changes": 0})
+        entry |= {"last_version": row["ledger_version"], "deleted": row["type"] == ChangeKind.DELETE_TABLE_ITEM}
         entry["changes"] += 1
     table = schemas.KEYS.table({name: [entry[name] for entry in found.values()] for name in schemas.KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))

@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import compact_json
-from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._file_model import FileModel, key_problems, named_place, placed
 from toolkit.gas._labels import Called, default_labels
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
 from toolkit.gas._rules import Threshold
@@ -128,28 +128,27 @@ class Call(CallFields):
         if len(named) != 1:
             raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {' and '.join(named) or 'none'}")
         if self.simulate is not None and self.sender is None:
-            raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
+            raise key_problems((("sender",), 'a simulation requires one, such as sender = "0xa11ce"; no key is needed'))
         for key, kinds in _KINDS_OF.items():
             if key in self.model_fields_set and named[0] not in kinds and getattr(self, key) not in (None, ()):
-                raise ValueError(f"`{key}`: only {' and '.join(kinds)} calls can have this key")
+                raise key_problems(((key,), f"only {' and '.join(kinds)} calls can have this key"))
         for key, read in (("versions", lambda: self.own_range), ("sender", lambda: self.only_sender)):
             try:
                 read()
             except InputError as error:
-                raise ValueError(f"`{key}`: {error}") from None
+                raise key_problems(((key,), str(error))) from None
         try:
             _ = self.request
         except InputError as error:
-            # by the keys of the study file, not by the fields of the request that is made from them
-            texts = [f"`{self._key_of(path)}`: {reason}" for path, reason in error.problems]
-            raise ValueError("; ".join(texts) or str(error)) from None
+            if not error.problems:
+                raise
+            raise key_problems(*((self._key_of(path), reason) for path, reason in error.problems)) from None
         return self
 
-    def _key_of(self, path: tuple[str | int, ...]) -> str:
-        """Return the key of the study file, and the place in its list counted from 1, for a field of the request."""
-        name, *places = path
-        key = self.kind if name == "function" else name
-        return ".".join([str(key), *(str(place + 1) for place in places[:1] if isinstance(place, int))])
+    def _key_of(self, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+        """Return the key of the study file, and the index in its list, for a field of the request."""
+        name, *indices = path
+        return self.kind if name == "function" else name, *indices[:1]
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:

@@ -44,7 +44,7 @@ def explanation_text(why: findings.Explanation) -> str:
     return f"{schedule}, the feature flags, {why.called} and the packages it needs are the same at both versions"
 
 
-def transaction_text(by: findings.Transaction) -> str:
+def transaction_text(by: findings.ChangingTransaction) -> str:
     """Return the version, called function and sender of a transaction as text."""
     payload = str(by.payload_type or "").removesuffix("_payload").replace("_", " ")
     what = by.function or (f"a {payload}" if payload else by.type)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from difflib import get_close_matches
 from itertools import pairwise
 from textwrap import dedent
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from toolkit._present.messages import shorten
+from toolkit._present.messages import refusal
 from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
 
@@ -32,10 +31,11 @@ _EXPECTED = {
     "tuple_type": "expected a list",
     "dict_type": "expected a table",
     "model_type": "expected a table",
-    "missing": "this key is required",
+    "greater_than": "expected a number greater than {gt:g}",
+    "greater_than_equal": "expected a number greater than or equal to {ge:g}",
+    "less_than": "expected a number less than {lt:g}",
+    "less_than_equal": "expected a number less than or equal to {le:g}",
 }
-# The beginning of a message that already names a place within the part.
-_STARTS_WITH_PLACE = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
 # Characters of a name in a message, which is one line.
 _MAX_NAME = 60
 
@@ -106,9 +106,19 @@ def placed(place: str, make: Callable[..., T], *given: Any) -> T:
     try:
         return make(*given)
     except ValidationError as error:
-        raise StudyError(_complaint(place, error)) from None
+        raise _first_problem(place, error) from None
+    except StudyError as error:
+        [(path, reason)] = error.problems or [((), str(error))]
+        raise _refused((place, *path), reason) from None
     except (InputError, TypeError) as error:
-        raise StudyError(_joined(place, str(error))) from None
+        raise _refused((place,), str(error)) from None
+
+
+def key_problems(*problems: tuple[tuple[str | int, ...], str]) -> InputError:
+    """Return the error of a validator of several keys: what is wrong, each with its key and the index in its list."""
+    error = InputError("; ".join(reason for _, reason in problems))
+    error.problems = problems
+    return error
 
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
@@ -127,22 +137,22 @@ def named_place(what: str, number: int, name: object) -> str:
     return f"{what} {number}"
 
 
-def _complaint(place: str, error: ValidationError) -> str:
-    """Return the message for the first validation error, with its place and the number of further errors."""
+def _first_problem(place: str, error: ValidationError) -> StudyError:
+    """Return the error for the first problem, with its place and the number of further problems."""
     first = error.errors(include_url=False)[0]
-    keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
-    place = f"{place}, `{'.'.join(keys)}`" if keys else place
-    more = f" (further errors: {error.error_count() - 1})" if error.error_count() > 1 else ""
-    if first["type"] == "value_error":  # raised by our own validators: the message is complete
-        words = first["msg"].removeprefix("Value error, ")
-    else:
-        words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
-        words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
-        if first["type"] != "missing":
-            words += f", got {shorten(first['input'])}"
-    return f"{_joined(place, words)}{more}"
+    reason = "this key is required" if first["type"] == "missing" else refusal(first, _EXPECTED)
+    path, further = first["loc"], error.error_count() - 1
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError) and cause.problems:
+        [(keys, reason), *others] = cause.problems
+        path, further = (*path, *keys), further + len(others)
+    names = [str(part + 1) if isinstance(part, int) else part for part in path]
+    more = f" (further errors: {further})" if further else ""
+    return _refused((place, f"`{'.'.join(names)}`") if names else (place,), reason + more)
 
 
-def _joined(place: str, text: str) -> str:
-    """Join a place and a message, which may itself start with a key or a grid entry."""
-    return f"{place}, {text}" if _STARTS_WITH_PLACE.match(text) else f"{place}: {text}"
+def _refused(path: tuple[str | int, ...], reason: str) -> StudyError:
+    """Return the error for a part of a study; what contains the part may add its own place at the front of the path."""
+    error = StudyError(f"{', '.join(map(str, path))}: {reason}")
+    error.problems = ((path, reason),)
+    return error

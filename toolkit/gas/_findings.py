@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class ChangingTransaction:
     """The transaction that caused an exact step; unknown fields are None."""
 
     version: int
@@ -53,7 +53,7 @@ class Explanation:
         Why the cause is unknown or is not the ledger; empty if there is evidence.
     found : mapping of Cause to Facts
         What explains the step, by cause: writes of the transaction, or differences between the ends of an interval.
-    transaction : Transaction or None
+    transaction : ChangingTransaction or None
         The transaction at the step; None for an interval, or if nothing was read.
     unread : mapping of str to str
         What could not be compared in an interval, and why.
@@ -66,7 +66,7 @@ class Explanation:
     cause: Cause
     note: str = ""
     found: Mapping[Cause, Facts] = field(default_factory=dict)
-    transaction: Transaction | None = None
+    transaction: ChangingTransaction | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
     called: str = ""
     schedule: ScheduleChange | None = None
@@ -98,7 +98,7 @@ class Change:
         For a change of code, the requested modules that changed or depend on a changed module.
     version_before : int or None
         Last version read before the change; None if it is directly before `ledger_version`.
-    transaction : Transaction or None
+    transaction : ChangingTransaction or None
         The transaction that made the change, if it is known and could be read.
     price_ratio : float or None
         For a change of the gas schedule, the ratio by which all changed prices changed, if they have one in common.
@@ -111,7 +111,7 @@ class Change:
     modules: frozenset[str] = frozenset()
     affects: frozenset[str] = frozenset()
     version_before: int | None = None
-    transaction: Transaction | None = None
+    transaction: ChangingTransaction | None = None
     price_ratio: float | None = None
 
     @property

@@ -193,10 +193,10 @@ def _of_run(run: Run, node: Node | None, stack: ExitStack) -> Iterator[_Observed
 
 def _of_transaction(transaction: UserTransaction, source: Source, node: Node) -> _Observed:
     gas = transaction.gas_breakdown()
-    inner = getattr(transaction.payload, "transaction_payload", None) or transaction.payload
+    called = transaction.call()
     total = transaction.gas_used if gas is not None or source is Source.COMMITTED else None
     return _Observed(
-        label=getattr(inner, "function", None) or str(inner.type),
+        label=called.function or str(called.type),
         source=source,
         node=node,
         node_name=None,

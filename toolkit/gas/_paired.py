@@ -275,8 +275,8 @@ def _pair(call: Call, row: Mapping[str, Any]) -> dict[str, Any]:
     before, after = _cost(row, ""), _cost(row, "changed_")
     known |= {"fee_before": before, "fee_after": after, "change": row["changed_gas_used"] - row["gas_used"]}
     if row["outcome"] == row["changed_outcome"]:  # a failure that costs less is as comparable as a success
-        pair = Pair.SAME if before == after else Pair.DEARER if after > before else Pair.CHEAPER
-        return known | {"pair": pair}
+        moved = Pair.DEARER if after > before else Pair.CHEAPER
+        return known | {"pair": Pair.SAME if before == after else moved}
     if row["success"]:
         return known | {"pair": Pair.FAILS}
     if row["changed_success"]:

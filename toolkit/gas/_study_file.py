@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, SupportsIndex
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -56,8 +56,9 @@ class VersionChoice(FileModel):
     @field_validator("plan", mode="before")
     @classmethod
     def _text_or_versions(cls, plan: Any) -> Any:
-        whole = isinstance(plan, list) and all(hasattr(one, "__index__") and not isinstance(one, bool) for one in plan)
-        if plan is None or isinstance(plan, str) or whole:
+        if plan is None or isinstance(plan, str):
+            return plan
+        if isinstance(plan, list) and all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in plan):
             return plan
         raise ValueError(f"expected a version plan such as '0:-1/200' or a list of whole numbers, got {shorten(plan)}")
 
@@ -65,6 +66,7 @@ class VersionChoice(FileModel):
     def _one_of_two(self) -> Self:
         if (self.plan is None) == (self.find_steps is None):
             raise ValueError("give either plan or find_steps, not both")
+        # Both are parsed now, so that the error names their place in the file.
         _ = self.parsed, self.search
         return self
 
@@ -307,13 +309,15 @@ def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         content = text.encode()
+    except UnicodeEncodeError:
+        raise StudyError(f"{visible(place)} cannot be written: its text cannot be encoded as UTF-8") from None
+    try:
         with replacing(place) if overwrite else os.fdopen(open_descriptor(place, new), "wb") as file:
             file.write(content)
     except FileExistsError:
         raise StudyError(f"{visible(place)} already exists; choose another name, or remove it first") from None
-    except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", None) or "its text contains characters that cannot be encoded as UTF-8"
-        raise StudyError(f"{visible(place)} cannot be written: {why}") from None
+    except OSError as error:
+        raise StudyError(f"{visible(place)} cannot be written: {error.strerror}") from None
     return place
 
 

@@ -349,7 +349,7 @@ class _Search:
     def _sources(self) -> list[_Source]:
         return [*self._configuration, *self._registries.values()]
 
-    def _chosen(self, packages: Iterable[reads.Package] | None) -> dict[_PackageKey, reads.Package]:
+    def _chosen(self, packages: Iterable[reads.CodePackage] | None) -> dict[_PackageKey, reads.CodePackage]:
         """Return the examined packages, by address and name."""
         named = {(package.address, package.name): package for package in packages or ()}
         return {key: package for key, package in named.items() if key in self._needed}

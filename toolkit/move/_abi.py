@@ -158,8 +158,12 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
     return_: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        kind = "view " if self.is_view else "entry " if self.is_entry else ""
-        return visible(f"<FunctionAbi {self.visibility} {kind}{short_addresses(self.signature)}>", 300)
+        kind = self.visibility
+        if self.is_view:
+            kind += " view"
+        elif self.is_entry:
+            kind += " entry"
+        return visible(f"<FunctionAbi {kind} {short_addresses(self.signature)}>", 300)
 
     @property
     def signature(self) -> str:
@@ -168,9 +172,11 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
             f"T{index}{': ' if one.constraints else ''}{' + '.join(one.constraints)}"
             for index, one in enumerate(self.generic_type_params)
         )
+        declared = f"{self.name}{f'<{kinds}>' if kinds else ''}({', '.join(self.params)})"
+        if not self.return_:
+            return declared
         results = ", ".join(self.return_)
-        returned = f": {results if len(self.return_) == 1 else f'({results})'}" if self.return_ else ""
-        return f"{self.name}{f'<{kinds}>' if kinds else ''}({', '.join(self.params)}){returned}"
+        return f"{declared}: {results}" if len(self.return_) == 1 else f"{declared}: ({results})"
 
     @cached_property
     def parameters(self) -> tuple[TypeTag, ...]:

@@ -364,32 +364,32 @@ class EnumOf(BaseLayout, frozen=True):
         return bool(self.variants) and BaseLayout.closed(self)
 
     def codec(self) -> Codec:  # noqa: C901 - one function per form of a value
-        variants = [(name, codec_of(struct)) for name, struct in self.structs()]
-        by_name = {name: (uleb128(index), codec) for index, (name, codec) in enumerate(variants)}
+        variants = {name: codec_of(struct) for name, struct in self.structs()}
+        in_order = list(variants.items())
+        indices = {name: uleb128(index) for index, name in enumerate(variants)}
         accepted = {name: struct.accept_exactly() for name, struct in self.structs()}
 
         def decode(value: Any) -> dict[str, Any]:
-            name, rest = self._chosen(value, by_name)
-            return {codecs.VARIANT: name, **by_name[name][1].decode(rest)}
+            name, rest = self._chosen(value, variants)
+            return {codecs.VARIANT: name, **variants[name].decode(rest)}
 
         def encode(value: Any) -> dict[str, Any]:
-            name, rest = self._chosen(value, by_name)
-            return {codecs.VARIANT: name, **by_name[name][1].encode(rest)}
+            name, rest = self._chosen(value, variants)
+            return {codecs.VARIANT: name, **variants[name].encode(rest)}
 
         def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
             index, after = codecs.read_index(data, position)
             if index >= len(variants):
                 known = f"{len(variants)} variants of {self.tag.base}"
                 raise Mismatch(f"byte {position}: expected the index of one of {known}, got {index}")
-            name, codec = variants[index]
+            name, codec = in_order[index]
             fields, after = codec.read(data, after)
             return {codecs.VARIANT: name, **fields}, after
 
         def write(value: Any, out: bytearray) -> None:
-            name, rest = self._chosen(value, by_name)
-            index, codec = by_name[name]
-            out += index
-            codec.write(rest, out)
+            name, rest = self._chosen(value, variants)
+            out += indices[name]
+            variants[name].write(rest, out)
 
         def argument(value: Any) -> dict[str, Any]:
             # In the form that nodes return, or in the form that they accept.
@@ -400,13 +400,13 @@ class EnumOf(BaseLayout, frozen=True):
                 name, rest = next(iter(rest.items()))
             else:
                 name = None
-            if not isinstance(name, str) or name not in by_name:
+            if not isinstance(name, str) or name not in variants:
                 raise Mismatch(
                     f"expected a variant of {self.tag.base} as {{{codecs.VARIANT!r}: name, ...}}, where name is one of "
-                    f"{', '.join(by_name)}; got {codecs.preview(value)}"
+                    f"{', '.join(variants)}; got {codecs.preview(value)}"
                 )
             try:
-                return {name: by_name[name][1].argument(rest)}
+                return {name: variants[name].argument(rest)}
             except Mismatch as mismatch:
                 raise mismatch.at(name) from None
 

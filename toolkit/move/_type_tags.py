@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``.
 MAX_TYPE_DEPTH = 8
 
-# What the error for a type that nests too deeply says; the embedded node recognises the error by it.
+# What the error for a type that nests too deeply says.
 TOO_DEEP = f"nests deeper than {MAX_TYPE_DEPTH} types"
 
 ABILITIES = ("copy", "drop", "store", "key")  # names of the abilities in the order of their bits in BCS
@@ -342,13 +342,13 @@ def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeT
     '0x1::option::Option<0x1::string::String>'
     """
     try:
-        return _parse(text, abi, short and not abi)
+        return _parse(text, abi=abi, short=short and not abi)
     except TypeError:  # not a string, perhaps not hashable
         raise InputError(f"a type must be a string, got {describe(text)}") from None
 
 
 @lru_cache(maxsize=4096)
-def _parse(text: str, abi: bool, short: bool) -> TypeTag:  # noqa: FBT001  # one call site
+def _parse(text: str, *, abi: bool, short: bool) -> TypeTag:
     """Parse the text of one type."""
     if len(text) > _MAX_TEXT:
         raise InputError(f"type {shorten(text, 40)} is longer than {_MAX_TEXT:,} characters")
@@ -482,14 +482,19 @@ class _Parser:
             results.append(self.type_at(depth + 1))
             while depth == 0 and self.accept(","):  # nodes return several without brackets at the outermost level
                 results.append(self.type_at(depth + 1))
-        found, more = set(), self.accept("has")
-        while more:
+        abilities = self._abilities() if self.accept("has") else set()
+        return FunctionType(arguments, tuple(results), tuple(one for one in ABILITIES if one in abilities))
+
+    def _abilities(self) -> set[str]:
+        """Parse abilities separated by '+'."""
+        found = set()
+        while True:
             token, position = self.take()
             if token not in ABILITIES:
                 self.fail(position, f"expected an ability ({', '.join(ABILITIES)}), got {_name(token)}")
             found.add(token)
-            more = self.accept("+")
-        return FunctionType(arguments, tuple(results), tuple(one for one in ABILITIES if one in found))
+            if not self.accept("+"):
+                return found
 
 
 def _name(token: str) -> str:

@@ -27,7 +27,7 @@ RECORD = "LEDGER_TOOLKIT_CHECKED"  # environment variable that names the file; o
 CELL_SOURCE = "__contract_cell__"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class GivenAnswer(msgspec.Struct, frozen=True):
     """A student's answer as plain data.
 
     Attributes
@@ -56,7 +56,7 @@ class PlannedCall(msgspec.Struct, frozen=True):
     arguments: tuple[Any, ...] = ()
 
 
-def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
+def answer_of(value: Any) -> GivenAnswer:  # noqa: PLR0911 - one per kind
     """Return an answer as plain data.
 
     The type comes from ``type``, because ``__class__`` can be faked or raise an error.
@@ -64,24 +64,24 @@ def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
     kind = type(value)
     name = "nothing (None)" if value is None else f"a value of type {kind.__name__}"
     if (calls := _calls(value)) is not None:
-        return Answer(AnswerKind.CALLS, "a list of requests", msgspec.json.encode(calls).decode())
+        return GivenAnswer(AnswerKind.CALLS, "a list of requests", msgspec.json.encode(calls).decode())
     if issubclass(kind, type) and CELL_SOURCE in vars(value):
-        return Answer(AnswerKind.CONTRACT, "a contract", vars(value)[CELL_SOURCE])
+        return GivenAnswer(AnswerKind.CONTRACT, "a contract", vars(value)[CELL_SOURCE])
     if issubclass(kind, str):
-        return Answer(AnswerKind.TEXT, name, str.__str__(value), " (write numbers without quotes)")
+        return GivenAnswer(AnswerKind.TEXT, name, str.__str__(value), " (write numbers without quotes)")
     if kind is bool:
-        return Answer(AnswerKind.OTHER, name)
+        return GivenAnswer(AnswerKind.OTHER, name)
     if issubclass(kind, Integral) and abs(int(value)) < 10**400:
-        return Answer(AnswerKind.NUMBER, name, str(int(value)))
+        return GivenAnswer(AnswerKind.NUMBER, name, str(int(value)))
     if issubclass(kind, Real | Decimal):
-        return Answer(AnswerKind.FRACTION, name, advice=_advice_on_fractions(value))
+        return GivenAnswer(AnswerKind.FRACTION, name, advice=_advice_on_fractions(value))
     if kind in (dict, list):
         with suppress(TypeError, ValueError, RecursionError):  # it contains something that JSON cannot express
-            return Answer(AnswerKind.RULES, name, msgspec.json.encode(value).decode(), _advice(value))
-    return Answer(AnswerKind.OTHER, name, advice=_advice(value))
+            return GivenAnswer(AnswerKind.RULES, name, msgspec.json.encode(value).decode(), _advice(value))
+    return GivenAnswer(AnswerKind.OTHER, name, advice=_advice(value))
 
 
-def calls_of(answer: Answer) -> list[PlannedCall]:
+def calls_of(answer: GivenAnswer) -> list[PlannedCall]:
     """Return the calls in an answer of kind `AnswerKind.CALLS`."""
     return msgspec.json.decode(answer.value, type=list[PlannedCall])
 
@@ -131,17 +131,17 @@ class Checked(msgspec.Struct, frozen=True):
     """An exercise and the answer that `check` received, or None for the dots."""
 
     exercise: str
-    answer: Answer | None
+    answer: GivenAnswer | None
 
 
-class Trial(msgspec.Struct, frozen=True):
+class StoryTrial(msgspec.Struct, frozen=True):
     """An answer and the story in which it is tried."""
 
     steps: tuple[Step, ...]
-    answer: Answer
+    answer: GivenAnswer
 
 
-def record(exercise: str, answer: Answer | None) -> None:
+def record(exercise: str, answer: GivenAnswer | None) -> None:
     """Append a call of `check` to the record, if there is one."""
     if path := os.environ.get(RECORD):
         with Path(path).open("ab") as file:

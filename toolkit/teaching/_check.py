@@ -11,10 +11,10 @@ from html import escape
 
 from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
-from toolkit.teaching._answers import Answer, answer_of, record
+from toolkit.teaching._answers import GivenAnswer, answer_of, record
 from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises, forms, is_solution, plain
 
-Happens = Callable[[tuple[Step, ...], Answer], str]
+Happens = Callable[[tuple[Step, ...], GivenAnswer], str]
 
 _LAST: dict[str, CheckedAnswer] = {}  # the verdict on the last answer to each exercise
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
@@ -177,7 +177,7 @@ def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
 
 
 def judge(
-    name: str, exercise: Exercise, answer: Answer, failures: int = 0, happens: Happens | None = None
+    name: str, exercise: Exercise, answer: GivenAnswer, failures: int = 0, happens: Happens | None = None
 ) -> CheckedAnswer:
     """Return the verdict on an answer after `failures` wrong answers to the same exercise.
 
@@ -190,7 +190,7 @@ def judge(
     return CheckedAnswer(name, Verdict.NOT_YET, message, exercise.worked if failures >= len(exercise.hints) else "")
 
 
-def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) -> str:
+def _what_is_wrong(exercise: Exercise, answer: GivenAnswer, happens: Happens | None) -> str:
     """Return what is wrong with an answer, or an empty string if it is right."""
     wanted, got = exercise.answer, answer.kind
     given = _readings(answer, exercise.unit)
@@ -213,7 +213,7 @@ def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) 
     return found[0] if found else f"This is not the right {noun} ({exercise.unit}). {exercise.slips}".rstrip()
 
 
-def _readings(answer: Answer, unit: str) -> set[str]:
+def _readings(answer: GivenAnswer, unit: str) -> set[str]:
     """Return the forms of a number or text: text as it is, and the number that it writes, if it does.
 
     A number may be hexadecimal, and may have separators and the unit of the exercise, or a part of it: "version 3,502",

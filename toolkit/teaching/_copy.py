@@ -30,25 +30,13 @@ def run(folder: Path, seconds: float) -> None:
     """
     import nbformat
     from nbclient import NotebookClient
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     class Client(NotebookClient):
         """Keeps no outputs, of which a notebook may write any amount."""
 
         def output(self, *_: Any) -> None:
             """Drop an output."""
-
-    current = 0
-
-    def started(cell: Any, cell_index: int) -> None:
-        nonlocal current
-        del cell
-        current = cell_index
-
-    def failed(cell: Any, cell_index: int, execute_reply: Any) -> None:
-        del cell
-        content = execute_reply["content"]
-        report(folder, cell_index, f"{content['ename']}: {content['evalue']}")
 
     notebook = nbformat.read(folder / NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     client = Client(
@@ -57,15 +45,18 @@ def run(folder: Path, seconds: float) -> None:
         timeout=max(1, int(seconds / 4)),
         interrupt_on_timeout=True,
         error_on_timeout={"ename": "timed out", "evalue": "a cell may take a quarter of the limit", "traceback": []},
-        allow_errors=True,
-        on_cell_start=started,
-        on_cell_error=failed,
+        force_raise_errors=True,
         resources={"metadata": {"path": str(folder)}},
     )
-    try:
-        client.execute()
-    except DeadKernelError:
-        report(folder, current, "the kernel died")
+    with client.setup_kernel():
+        for index, cell in enumerate(notebook.cells):
+            try:
+                client.execute_cell(cell, index)
+            except CellExecutionError as error:
+                report(folder, index, f"{error.ename}: {error.evalue}")
+            except DeadKernelError:
+                report(folder, index, "the kernel died")
+                break
 
 
 def report(folder: Path, index: int, error: str) -> None:

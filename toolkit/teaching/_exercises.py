@@ -47,18 +47,18 @@ class Relation(StrEnum):
     AT_MOST = "is at most"
 
 
-class Publish(msgspec.Struct, frozen=True, tag="publish"):
+class PublishStep(msgspec.Struct, frozen=True, tag="publish"):
     """Publish the contract in `source`, or the contract in the answer if `source` is empty."""
 
     source: str = ""
     says: str = ""
 
 
-class Fresh(msgspec.Struct, frozen=True, tag="fresh"):
+class FreshStep(msgspec.Struct, frozen=True, tag="fresh"):
     """Continue on a fresh ledger."""
 
 
-class Call(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
+class CallStep(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
     """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome.
 
     `amount` is a view function that takes the sender; its value, minus `spared`, becomes the last argument.
@@ -73,13 +73,13 @@ class Call(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
     spared: int = 0
 
 
-class Play(msgspec.Struct, frozen=True, tag="play"):
+class PlayStep(msgspec.Struct, frozen=True, tag="play"):
     """Commit the calls in the answer; only these senders may sign them."""
 
     senders: tuple[str, ...]
 
 
-class Value(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
+class ValueStep(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
     """Compare the result of a view function, or one item of the result, with the expected value.
 
     `aborts` is the abort code that the function must report instead of returning a value.
@@ -95,7 +95,7 @@ class Value(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
     says: str = ""
 
 
-class Gas(msgspec.Struct, frozen=True, tag="gas"):
+class GasStep(msgspec.Struct, frozen=True, tag="gas"):
     """Limit the gas units that a view function uses, or an entry function if there is a sender."""
 
     function: str
@@ -105,11 +105,11 @@ class Gas(msgspec.Struct, frozen=True, tag="gas"):
     says: str = ""
 
 
-class Mark(msgspec.Struct, frozen=True, tag="mark"):
+class MarkStep(msgspec.Struct, frozen=True, tag="mark"):
     """Mark the current ledger version as the one that later gates compare with."""
 
 
-class Gate(msgspec.Struct, frozen=True, tag="gate"):
+class GateStep(msgspec.Struct, frozen=True, tag="gate"):
     """Compare view functions at the mark and at the head. By the answer's rules, the gate must pass, or must fail."""
 
     calls: dict[str, tuple[str, tuple[Any, ...]]]
@@ -117,7 +117,7 @@ class Gate(msgspec.Struct, frozen=True, tag="gate"):
     says: str = ""
 
 
-Step = Publish | Fresh | Call | Play | Value | Gas | Mark | Gate
+Step = PublishStep | FreshStep | CallStep | PlayStep | ValueStep | GasStep | MarkStep | GateStep
 
 
 class Exercise(msgspec.Struct, frozen=True, omit_defaults=True):

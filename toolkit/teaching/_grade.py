@@ -19,7 +19,7 @@ from toolkit._present.messages import not_installed
 from toolkit._present.text import visible
 from toolkit.client._progress import progress_bar
 from toolkit.errors import InputError
-from toolkit.teaching._answers import Answer, Trial
+from toolkit.teaching._answers import GivenAnswer, StoryTrial
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
 from toolkit.teaching._exercises import PACKAGED, Exercise, read_exercises
 from toolkit.teaching._notebooks import environment, run_notebook
@@ -109,7 +109,7 @@ def grade(
 
 def _grade_copy(folder: Path, known: Mapping[str, Exercise], own: Path | None, seconds: float) -> Copy:
     """Run a student's notebooks, one after another, and judge their answers."""
-    copy, answers, reasons = Copy(_name(folder)), dict[str, Answer | None](), dict[str, str]()
+    copy, answers, reasons = Copy(_name(folder)), dict[str, GivenAnswer | None](), dict[str, str]()
     for path in sorted(folder.rglob("*.ipynb")):
         # A link may lead to another student's copy.
         if ".ipynb_checkpoints" in path.parts or path.is_symlink():
@@ -125,7 +125,9 @@ def _grade_copy(folder: Path, known: Mapping[str, Exercise], own: Path | None, s
         answer = answers.get(name)
         if answer is not None:
             copy.answers[name] = answer.value or answer.name
-            copy.checked[name] = judge(name, exercise, answer, happens=lambda *trial: _tried(Trial(*trial), seconds))
+            copy.checked[name] = judge(
+                name, exercise, answer, happens=lambda *trial: _tried(StoryTrial(*trial), seconds)
+            )
         elif name in reasons:
             copy.checked[name] = CheckedAnswer(name, Verdict.FAILED, reasons[name])
         elif name in answers:
@@ -142,7 +144,7 @@ def _name(folder: Path) -> str:
         return name.decode("latin-1")
 
 
-def _tried(trial: Trial, seconds: float) -> str:
+def _tried(trial: StoryTrial, seconds: float) -> str:
     """Return what goes wrong in a story, which runs in its own process: a contract may never end."""
     command = [sys.executable, "-m", "toolkit.teaching._story"]
     try:

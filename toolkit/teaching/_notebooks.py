@@ -20,7 +20,7 @@ from toolkit.teaching._copy import FAILED, NOTEBOOK, FailedCell
 from toolkit.teaching._exercises import CLASS_FILE
 
 if TYPE_CHECKING:
-    from toolkit.teaching._answers import Answer
+    from toolkit.teaching._answers import GivenAnswer
 
 _MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
 _ANSWERS = "checked.jsonl"  # the record of `check`, in the folder of the run
@@ -55,12 +55,12 @@ class Notebook(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Ran:
+class NotebookRun:
     """What was found by running a notebook.
 
     Attributes
     ----------
-    answers : dict of str to (Answer or None)
+    answers : dict of str to (GivenAnswer or None)
         The last answer to each exercise that `check` received, or None if it received only dots.
     reasons : dict of str to str
         Why `check` received no answer to an exercise of the notebook.
@@ -68,12 +68,12 @@ class Ran:
         Why the notebook did not run to its end; empty if it did.
     """
 
-    answers: dict[str, Answer | None] = field(default_factory=dict)
+    answers: dict[str, GivenAnswer | None] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     problem: str = ""
 
 
-def run_notebook(path: Path, exercises: Path | None, numbers: list[str], seconds: float) -> Ran:
+def run_notebook(path: Path, exercises: Path | None, numbers: list[str], seconds: float) -> NotebookRun:
     """Run a notebook in an empty folder, next to the exercises of its class.
 
     Parameters
@@ -93,14 +93,14 @@ def run_notebook(path: Path, exercises: Path | None, numbers: list[str], seconds
         cells = msgspec.json.decode(content, type=Notebook).cells
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:  # a ValueError if it is not UTF-8
         problem = f"the notebook cannot be read: {error}"
-        return Ran(reasons=dict.fromkeys(numbers, problem), problem=problem)
+        return NotebookRun(reasons=dict.fromkeys(numbers, problem), problem=problem)
     with TemporaryDirectory(prefix="ledger-toolkit-grade-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / NOTEBOOK).write_bytes(content)
         if exercises is not None:
             (folder / CLASS_FILE).write_bytes(read_file(exercises))
         problem = _run(folder, seconds)
-        ran = Ran(problem=problem)
+        ran = NotebookRun(problem=problem)
         failed = {one.cell: one.error for one in read_lines(folder / FAILED, FailedCell)}
         for one in read_lines(folder / _ANSWERS, Checked):
             if one.answer is not None or one.exercise not in ran.answers:

@@ -70,10 +70,10 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], know
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": lines}
     environment.globals |= {"known": known, "marks": _MARKS, "total": sum(one.points for one in known.values())}
-    environment.globals["lessons"] = {
-        lesson: [number for number in known if number[:2] == lesson]
-        for lesson in dict.fromkeys(one[:2] for one in known)
-    }
+    lessons: dict[str, list[str]] = {}
+    for number in known:
+        lessons.setdefault(number[:2], []).append(number)
+    environment.globals["lessons"] = lessons
     safe = {number: re.sub(r"[^\w-]", "_", copy.student)[:80] for number, copy in copies.items()}
     pages = [(copy, f"{number}-{safe[number]}.html") for number, copy in copies.items()]
     page = environment.get_template("feedback.html.j2")

@@ -16,16 +16,28 @@ from toolkit.client._node import connect
 from toolkit.embedded import Aborted, Ledger
 from toolkit.errors import ContractError, ToolkitError
 from toolkit.move._ids import wire_address
-from toolkit.teaching._answers import Answer, Trial, calls_of
+from toolkit.teaching._answers import GivenAnswer, StoryTrial, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
-from toolkit.teaching._exercises import AnswerKind, Call, Fresh, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
+from toolkit.teaching._exercises import (
+    AnswerKind,
+    CallStep,
+    FreshStep,
+    GasStep,
+    GateStep,
+    MarkStep,
+    PlayStep,
+    PublishStep,
+    Relation,
+    Step,
+    ValueStep,
+)
 from toolkit.wire import EntryFunction, ViewFunction
 
 _MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
 _COMPARE = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
 
 
-def what_happens(steps: Iterable[Step], answer: Answer) -> str:
+def what_happens(steps: Iterable[Step], answer: GivenAnswer) -> str:
     """Return what goes wrong in a story with this answer, or an empty string if every step ends as expected.
 
     The fresh ledger is the same for all students, so the steps can expect exact numbers.
@@ -48,7 +60,7 @@ def what_happens(steps: Iterable[Step], answer: Answer) -> str:
 class _Story:
     """A fresh ledger and the answer that is tried on it."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: GivenAnswer) -> None:
         self._answer = answer
         self._ledger = Ledger(fund_new_senders=True)
         self._mark = self._ledger.head
@@ -56,28 +68,28 @@ class _Story:
     def perform(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
         """Perform a step; return what differs from the expected outcome, or an empty string."""
         match step:
-            case Publish(source):
+            case PublishStep(source):
                 return self._publish(source)
-            case Fresh():
+            case FreshStep():
                 self._ledger = Ledger(fund_new_senders=True)
-            case Call(function, arguments, sender, aborts):
+            case CallStep(function, arguments, sender, aborts):
                 if step.amount:
                     (amount,), _gas_used = self._ledger.view(step.amount, (sender,))
                     arguments = (*arguments, max(0, amount - step.spared))
                 return self._call(EntryFunction(function, arguments), sender, aborts=aborts)
-            case Play(senders):
+            case PlayStep(senders):
                 return self._play(senders)
-            case Value():
+            case ValueStep():
                 return self._value(step)
-            case Gas():
+            case GasStep():
                 return self._gas(step)
-            case Gate(calls, passes):
+            case GateStep(calls, passes):
                 return self._gate(calls, passes=passes)
-            case Mark():
+            case MarkStep():
                 self._mark = self._ledger.head
         return ""
 
-    def _value(self, step: Value) -> str:
+    def _value(self, step: ValueStep) -> str:
         try:
             (got,), _gas_used = self._ledger.view(step.function, step.arguments, step.type_arguments)
             outcome = f"returned {_shown(got)}"
@@ -97,7 +109,7 @@ class _Story:
         bound = "" if step.relation is Relation.EQUAL else step.relation.removeprefix("is ") + " "
         return f"{_written(step.function, step.arguments)} is {_shown(got)}, expected {bound}{_shown(step.expected)}"
 
-    def _gas(self, step: Gas) -> str:
+    def _gas(self, step: GasStep) -> str:
         kind = EntryFunction if step.sender else ViewFunction
         call = kind(step.function, step.arguments)
         profile = self._ledger.profile(call, sender=step.sender or None)
@@ -118,7 +130,7 @@ class _Story:
         return "" if found else "The cell defines no contract"
 
     def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
-        """Commit a call; `aborts` is as in the step `Call`."""
+        """Commit a call; `aborts` is as in the step `CallStep`."""
         done = self._ledger.execute(call, sender=sender)
         if isinstance(aborts, str):
             as_expected = not done.success and aborts in done.vm_status
@@ -181,8 +193,8 @@ def _shown(value: Any) -> str:
 
 
 def main() -> None:
-    """Read a `Trial` and write what happens, for `grade`."""
-    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
+    """Read a `StoryTrial` and write what happens, for `grade`."""
+    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=StoryTrial)
     with redirect_stdout(sys.stderr):  # the answer may print
         said = what_happens(trial.steps, trial.answer)
     sys.stdout.buffer.write(msgspec.json.encode(said))

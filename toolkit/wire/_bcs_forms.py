@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
 
 
-class Form(NamedTuple):
+class BcsForm(NamedTuple):
     """How a value is read from BCS and written as BCS."""
 
     read: Callable[[Reader], Any]
@@ -23,23 +23,23 @@ class Form(NamedTuple):
     of: type | None = None  # class of the values, by which `variants` finds the form of a value
 
 
-U8 = Form(Reader.u8, Writer.u8)
-U64 = Form(Reader.u64, Writer.u64)
-BYTES = Form(Reader.bytes, Writer.bytes)
-STRING = Form(Reader.string, Writer.string)
-ADDRESS = Form(Reader.address, Writer.address)
-TYPE_TAG = Form(read_type_tag, write_type_tag)
-NOTHING = Form(lambda _: None, lambda _, __: None, type(None))
+U8 = BcsForm(Reader.u8, Writer.u8)
+U64 = BcsForm(Reader.u64, Writer.u64)
+BYTES = BcsForm(Reader.bytes, Writer.bytes)
+STRING = BcsForm(Reader.string, Writer.string)
+ADDRESS = BcsForm(Reader.address, Writer.address)
+TYPE_TAG = BcsForm(read_type_tag, write_type_tag)
+NOTHING = BcsForm(lambda _: None, lambda _, __: None, type(None))
 
 
-def value_of(layout: Layout) -> Form:
+def value_of(layout: Layout) -> BcsForm:
     """Return the form of Move values with the given layout."""
-    return Form(
+    return BcsForm(
         lambda reader: read_value(reader, layout), lambda writer, value: writer.fixed(encode_bcs(layout, value))
     )
 
 
-def sequence(item: Form) -> Form:
+def sequence(item: BcsForm) -> BcsForm:
     """Return the form of a tuple, which is its length followed by its items."""
 
     def read(reader: Reader) -> tuple[Any, ...]:
@@ -50,10 +50,10 @@ def sequence(item: Form) -> Form:
         for value in values:
             item.write(writer, value)
 
-    return Form(read, write)
+    return BcsForm(read, write)
 
 
-def option(item: Form) -> Form:
+def option(item: BcsForm) -> BcsForm:
     """Return the form of an optional item; None stands for a missing item."""
 
     def write(writer: Writer, value: Any) -> None:
@@ -61,10 +61,10 @@ def option(item: Form) -> Form:
         if value is not None:
             item.write(writer, value)
 
-    return Form(lambda reader: item.read(reader) if reader.bool() else None, write)
+    return BcsForm(lambda reader: item.read(reader) if reader.bool() else None, write)
 
 
-def record(kind: type, **fields: Form) -> Form:
+def record(kind: type, **fields: BcsForm) -> BcsForm:
     """Return the form of a class's instances, given the forms of its fields in BCS order."""
 
     def read(reader: Reader) -> Any:
@@ -79,13 +79,13 @@ def record(kind: type, **fields: Form) -> Form:
         for name, form in fields.items():
             form.write(writer, getattr(value, name))
 
-    return Form(read, write, kind)
+    return BcsForm(read, write, kind)
 
 
 FUNCTION = record(FunctionId, address=ADDRESS, module=STRING, name=STRING)
 
 
-def variants(what: str, *forms: Form) -> Form:
+def variants(what: str, *forms: BcsForm) -> BcsForm:
     """Return the form of an enum: an index, then a value in the form with that index."""
     classes = [form.of for form in forms]
 
@@ -99,10 +99,10 @@ def variants(what: str, *forms: Form) -> Form:
         writer.uleb128(index)
         forms[index].write(writer, value)
 
-    return Form(read, write)
+    return BcsForm(read, write)
 
 
-def versioned(what: str, form: Form) -> Form:
+def versioned(what: str, form: BcsForm) -> BcsForm:
     """Return the form of a value that follows its version, which must be 1."""
 
     def read(reader: Reader) -> Any:
@@ -115,7 +115,7 @@ def versioned(what: str, form: Form) -> Form:
         writer.uleb128(0)
         form.write(writer, value)
 
-    return Form(read, write)
+    return BcsForm(read, write)
 
 
 def read_index(reader: Reader, count: int, what: str) -> int:
@@ -132,7 +132,7 @@ def read_index(reader: Reader, count: int, what: str) -> int:
     return index
 
 
-def whole(form: Form, data: bytes) -> Any:
+def whole(form: BcsForm, data: bytes) -> Any:
     """Decode BCS data that consists of exactly one value.
 
     Raises
@@ -146,7 +146,7 @@ def whole(form: Form, data: bytes) -> Any:
     return value
 
 
-def encoded(form: Form, value: Any) -> bytes:
+def encoded(form: BcsForm, value: Any) -> bytes:
     """Encode a value as BCS.
 
     Raises

@@ -83,7 +83,7 @@ class ScriptArgument:
 
 
 # In the order of their indices in BCS.
-_ARGUMENTS: dict[str, bcs.Form] = {
+_ARGUMENTS: dict[str, bcs.BcsForm] = {
     "u8": bcs.value_of(UInt(8)),
     "u64": bcs.value_of(UInt(64)),
     "u128": bcs.value_of(UInt(128)),
@@ -251,7 +251,7 @@ _SCRIPT = bcs.record(
     EncodedScript,
     code=bcs.BYTES,
     type_arguments=_TYPE_TAGS,
-    arguments=bcs.sequence(bcs.Form(_read_argument, _write_argument)),
+    arguments=bcs.sequence(bcs.BcsForm(_read_argument, _write_argument)),
 )
 MULTISIG_PAYLOAD = bcs.variants("multisig payload", FUNCTION_CALL, _SCRIPT)
 # In the order of their indices in BCS.
@@ -267,7 +267,7 @@ PAYLOAD = bcs.variants(
         multisig_address=bcs.versioned("extra configuration", bcs.option(bcs.ADDRESS)),
         replay_protection_nonce=bcs.option(bcs.U64),
     ),
-    bcs.Form(_refuse_encrypted, bcs.NOTHING.write),
+    bcs.BcsForm(_refuse_encrypted, bcs.NOTHING.write),
 )
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _EXECUTED = "0x1::multisig_account::TransactionExecution"
 FAILED = frozenset({f"{_EXECUTED}Failed", f"{_EXECUTED}FailedEvent"})
 _ENDED = FAILED | {f"{_EXECUTED}Succeeded", f"{_EXECUTED}SucceededEvent"}
-
-
 _MOVE_ABORT = "MoveAbort"
 # Types of payloads that contain the call, or name an account that stores it.
 WRAPPED = frozenset({"multisig_payload", "encrypted_transaction_payload"})
@@ -122,8 +120,8 @@ def multisig_execution(events: Sequence[Event]) -> MultisigExecution | None:
     return None
 
 
-class RanCall(msgspec.Struct, gc=False):
-    """A payload as in the node's response. Fields that its type does not have are None.
+class PayloadHead(msgspec.Struct, gc=False):
+    """The call in a payload, as in the node's response. Fields that its type does not have are None.
 
     Parameters
     ----------
@@ -135,9 +133,9 @@ class RanCall(msgspec.Struct, gc=False):
         Type arguments.
     arguments : msgspec.Raw
         Arguments as in the node's JSON; empty if there are none.
-    transaction_payload : RanCall or None
+    transaction_payload : PayloadHead or None
         Call of a multisig payload.
-    decrypted_payload : RanCall or None
+    decrypted_payload : PayloadHead or None
         Payload of an encrypted transaction that the node has decrypted.
     """
 
@@ -145,19 +143,19 @@ class RanCall(msgspec.Struct, gc=False):
     function: str | None = None
     type_arguments: tuple[str, ...] | None = None
     arguments: Raw = _NO_ARGUMENTS
-    transaction_payload: RanCall | None = None
-    decrypted_payload: RanCall | None = None
+    transaction_payload: PayloadHead | None = None
+    decrypted_payload: PayloadHead | None = None
 
 
 class _Typed(msgspec.Struct, gc=False):
     type: str | None = None
 
 
-_decode_call = msgspec.json.Decoder(RanCall).decode
+_decode_call = msgspec.json.Decoder(PayloadHead).decode
 _decode_typed = msgspec.json.Decoder(_Typed).decode
 
 
-def payload_head(payload: Raw | bytes) -> RanCall:
+def payload_head(payload: Raw | bytes) -> PayloadHead:
     """Return the fields of a payload; only its type if the payload is of an unknown kind.
 
     Raises
@@ -168,15 +166,15 @@ def payload_head(payload: Raw | bytes) -> RanCall:
     try:
         return _decode_call(payload)
     except msgspec.ValidationError:
-        return RanCall(_decode_typed(payload).type)
+        return PayloadHead(_decode_typed(payload).type)
 
 
-def call_that_ran(head: RanCall, events: Sequence[Event] = ()) -> RanCall:
+def call_that_ran(head: PayloadHead, events: Sequence[Event] = ()) -> PayloadHead:
     """Return the innermost call of a payload: decrypted, of a multisig account, or stored on chain by one.
 
     Parameters
     ----------
-    head : RanCall
+    head : PayloadHead
         The payload, as returned by `payload_head`.
     events : sequence of Event
         Events of the transaction, which contain a payload that is stored on chain.
@@ -189,7 +187,7 @@ def call_that_ran(head: RanCall, events: Sequence[Event] = ()) -> RanCall:
     return head if execution is None or not execution.payload else _stored_call(execution.payload)
 
 
-def _stored_call(payload: bytes) -> RanCall:
+def _stored_call(payload: bytes) -> PayloadHead:
     """Return the call of a payload in the BCS form that multisig accounts store. Its arguments are BCS in hex."""
     from toolkit.wire._bcs_forms import whole
     from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedEntryFunction, script_argument_json
@@ -197,10 +195,10 @@ def _stored_call(payload: bytes) -> RanCall:
     try:
         stored = whole(MULTISIG_PAYLOAD, payload)
     except SchemaError:
-        return RanCall()
+        return PayloadHead()
     types = tuple(map(wire_type, stored.type_arguments))
     if not isinstance(stored, EncodedEntryFunction):
         arguments = list(map(script_argument_json, stored.arguments))
-        return RanCall("script_payload", None, types, Raw(msgspec.json.encode(arguments)))
+        return PayloadHead("script_payload", None, types, Raw(msgspec.json.encode(arguments)))
     arguments = [f"0x{one.hex()}" for one in stored.arguments]
-    return RanCall("entry_function_payload", stored.function.wire, types, Raw(msgspec.json.encode(arguments)))
+    return PayloadHead("entry_function_payload", stored.function.wire, types, Raw(msgspec.json.encode(arguments)))

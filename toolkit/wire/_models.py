@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias, dataclass_transfor
 import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from toolkit._present.messages import shorten
+from toolkit._present.messages import refusal, shorten
 from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
@@ -25,9 +25,9 @@ from toolkit.move._json_text import U64_MAX, parse_json
 JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw  # a JSON object, parsed or not
 
 _MAX_DEPTH = 32  # of nested arguments; Move values have at most 128, ABIs of entry functions far fewer
-_U32_MAX = 2**32 - 1  # nodes read JSON numbers up to here
 _MAX_BITS = 256  # of the largest integer of Move
-_I32_MIN = -(2**31)  # and from here; other integers are sent as digits
+# Nodes read JSON numbers in these bounds; other integers are sent as digits.
+_I32_MIN, _U32_MAX = -(2**31), 2**32 - 1
 _MAX_ERRORS = 3  # problems in one message
 _MAX_PATH = 120  # characters of the place of a problem
 
@@ -213,17 +213,13 @@ def _refused(name: str, error: ValidationError) -> InputError:
     details = [detail for detail in found if detail["type"] != "default_factory_not_called"]
     problems = []
     for detail in details[:_MAX_ERRORS]:
-        what = detail["msg"].removeprefix("Value error, ")
+        why = refusal(detail, {"tuple_type": "expected a list"})
         if detail["type"] == "extra_forbidden":
-            what = f"{name} does not have this field"
-        elif detail["type"] == "tuple_type":
-            what = f"expected a list, got {shorten(detail['input'])}"
-            if isinstance(detail["input"], str | int):
-                what += f"; write [{shorten(detail['input'])}]"
-        elif detail["type"] != "value_error":
-            what = f"{what.replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
-        problems.append((detail["loc"], what))
-    lines = [f"{'.'.join((name, *map(str, path)))[:_MAX_PATH]}: {what}" for path, what in problems]
+            why = f"{name} does not have this field"
+        elif detail["type"] == "tuple_type" and isinstance(detail["input"], str | int):
+            why += f"; write [{shorten(detail['input'])}]"
+        problems.append((detail["loc"], why))
+    lines = [f"{'.'.join((name, *map(str, path)))[:_MAX_PATH]}: {why}" for path, why in problems]
     if len(details) > _MAX_ERRORS:
         lines.append(f"and {plural(len(details) - _MAX_ERRORS, 'more error')}")
     refused = InputError("; ".join(lines))

@@ -112,7 +112,7 @@ class _Signature(msgspec.Struct, gc=False):
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode_signature = msgspec.json.Decoder(_Signature | None).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
-_FEES = TRANSACTION_COLUMNS[-7:-2]
+_FEES = FeeStatementTexts.__struct_fields__  # which are columns of the transactions, too
 _NO_FEE = (None,) * len(_FEES)
 # Numbers whose columns are int64 in frames, so that differences work.
 _SIGNED = ("gas_used", "epoch", "round", *_FEES)
@@ -216,17 +216,19 @@ def _check_ranges(rows: Rows) -> None:
 
 def _rows(transactions: list[Any]) -> Rows:
     """Build the columns one at a time, which is faster than building rows and transposing them."""
-    known = _CanonicalForms()
-    heads = _columns(TRANSACTION_COLUMNS, transactions, _TRANSACTION_KINDS, known)
+    forms = _CanonicalForms()
+    heads = _columns(TRANSACTION_COLUMNS, transactions, _TRANSACTION_KINDS, forms)
     for name in _NUMBERS:
         heads[name] = _numbers(heads[name], name)
-    executed = [[getattr(one, name, ()) for one in transactions] for name in ("changes", "events")]
-    changes = _columns(CHANGE_COLUMNS, list(chain.from_iterable(executed[0])), _CHANGE_KINDS, known)
-    events = _columns(EVENT_COLUMNS, list(chain.from_iterable(executed[1])), {wire.Event: _events}, known)
+    # Kinds that did not run, such as pending transactions, have neither.
+    changes_of = [getattr(one, "changes", ()) for one in transactions]
+    events_of = [getattr(one, "events", ()) for one in transactions]
+    changes = _columns(CHANGE_COLUMNS, list(chain.from_iterable(changes_of)), _CHANGE_KINDS, forms)
+    events = _columns(EVENT_COLUMNS, list(chain.from_iterable(events_of)), {wire.Event: _events}, forms)
     for name in ("creation_number", "sequence_number"):
         events[name] = _numbers(events[name], name)
-    for table, index, lists in ((changes, "change_index", executed[0]), (events, "event_index", executed[1])):
-        counts = list(map(len, lists))
+    for table, index, items in ((changes, "change_index", changes_of), (events, "event_index", events_of)):
+        counts = list(map(len, items))
         table["transaction_index"] = list(chain.from_iterable(map(repeat, range(len(counts)), counts)))
         table["version"] = list(chain.from_iterable(map(repeat, heads["version"], counts)))
         table[index] = list(chain.from_iterable(map(range, counts)))
@@ -234,16 +236,16 @@ def _rows(transactions: list[Any]) -> Rows:
 
 
 def _columns(
-    names: Sequence[str], items: list[Any], kinds: Mapping[type, _Reader], known: _CanonicalForms
+    names: Sequence[str], items: list[Any], kinds: Mapping[type, _Reader], forms: _CanonicalForms
 ) -> dict[str, list[Any]]:
     """Return the columns of items of several kinds; a cell is None if the item's kind does not have the column."""
     places: dict[type, list[int]] = {}
     for place, kind in enumerate(map(type, items)):
         places.setdefault(kind, []).append(place)
     if len(places) == 1:
-        found = kinds[kind](items, known)
+        found = kinds[kind](items, forms)
         return {name: found.get(name) or [None] * len(items) for name in names}
-    parts = [kinds[kind]([items[place] for place in at], known) for kind, at in places.items()]
+    parts = [kinds[kind]([items[place] for place in at], forms) for kind, at in places.items()]
     order = list(chain.from_iterable(places.values()))
     back = sorted(range(len(order)), key=order.__getitem__)  # from the order of kinds to the order of items
     columns = {}
@@ -269,26 +271,26 @@ def _generic(found: list[wire.GenericTransaction], _: _CanonicalForms) -> _Colum
     return _attributes(found, "version_text", "hash", "type") | {"raw": [one.raw.decode() for one in found]}
 
 
-def _malformed(found: list[wire.MalformedTransaction], known: _CanonicalForms) -> _Columns:
+def _malformed(found: list[wire.MalformedTransaction], forms: _CanonicalForms) -> _Columns:
     functions = []
     for one in found:
         try:
-            functions.append(one.function and known.types[one.function])
+            functions.append(one.function and forms.types[one.function])
         except InputError:
             functions.append(one.function)
     raws = [one.raw.decode("utf-8", "replace") for one in found]
     return _attributes(found, "version_text", "hash", "type", "problem") | {"function": functions, "raw": raws}
 
 
-def _pending(found: list[wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
+def _pending(found: list[wire.PendingTransaction], forms: _CanonicalForms) -> _Columns:
     head = {"type": ["pending_transaction"] * len(found)} | dict.fromkeys(("changes", "events"), [0] * len(found))
-    return head | _attributes(found, "hash") | _submitted(found, known)
+    return head | _attributes(found, "hash") | _submitted(found, forms)
 
 
-def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _Columns:
+def _genesis(found: list[wire.GenesisTransaction], forms: _CanonicalForms) -> _Columns:
     payloads = [one.payload_raw for one in found]
     types = [_decode_kind(payload).type for payload in payloads]
-    return _executed(found, known) | {"payload_type": types, "payload": _texts(payloads)}
+    return _executed(found, forms) | {"payload_type": types, "payload": _texts(payloads)}
 
 
 def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
@@ -305,7 +307,7 @@ def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
     }
 
 
-def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
+def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], forms: _CanonicalForms) -> _Columns:
     payloads = [payload_head(one.payload_raw) for one in found]
     events: list[Sequence[Event]] = [getattr(one, "events", ()) for one in found]
     calls = list(map(call_that_ran, payloads, events))
@@ -315,13 +317,11 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
     kinds = [call.type_arguments for call in calls]
     numbers = ("sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs")
     return _attributes(found, *(f"{name}_text" for name in (*numbers, "replay_protection_nonce"))) | {
-        "sender": [known.addresses[one.sender] for one in found],
-        "fee_payer": [payer and known.addresses[payer] for payer in payers],
-        "secondary_signers": [
-            ", ".join(known.addresses[name] for name in names) if names else None for names in others
-        ],
-        "function": [call.function and known.types[call.function] for call in calls],
-        "type_arguments": [types if types is None else ", ".join(known.types[one] for one in types) for types in kinds],
+        "sender": [forms.addresses[one.sender] for one in found],
+        "fee_payer": [payer and forms.addresses[payer] for payer in payers],
+        "secondary_signers": [_joined(forms.addresses, names or None) for names in others],
+        "function": [call.function and forms.types[call.function] for call in calls],
+        "type_arguments": [_joined(forms.types, types) for types in kinds],
         "arguments": [str(call.arguments, "utf-8") or None for call in calls],
         "payload_type": [head.type for head in payloads],
         "payload": _texts(one.payload_raw for one in found),
@@ -330,8 +330,12 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
     }
 
 
-def _users(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Columns:
-    columns = _executed(found, known) | _submitted(found, known)
+def _joined(forms: Mapping[str, str], texts: Sequence[str] | None) -> str | None:
+    return None if texts is None else ", ".join(forms[text] for text in texts)
+
+
+def _users(found: list[wire.UserTransaction], forms: _CanonicalForms) -> _Columns:
+    columns = _executed(found, forms) | _submitted(found, forms)
     # Only a payload of a multisig account has an outcome of its own; reading it of all others would take longer.
     wrapped = [kind in WRAPPED for kind in columns["payload_type"]]
     for name in ("success", "vm_status"):
@@ -341,19 +345,19 @@ def _users(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Column
     return columns | {"abort": [None if success else one.abort for one, success in ended]}
 
 
-def _block_starts(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms) -> _Columns:
-    proposers = [one.proposer and known.addresses[one.proposer] for one in found]
+def _block_starts(found: list[wire.BlockMetadataTransaction], forms: _CanonicalForms) -> _Columns:
+    proposers = [one.proposer and forms.addresses[one.proposer] for one in found]
     own = _attributes(found, "epoch_text", "round_text") | {"proposer": proposers}
-    return _executed(found, known) | own | {"details": list(map(_block_details, found))}
+    return _executed(found, forms) | own | {"details": list(map(_block_details, found))}
 
 
-def _block_ends(found: list[wire.BlockEpilogueTransaction], known: _CanonicalForms) -> _Columns:
+def _block_ends(found: list[wire.BlockEpilogueTransaction], forms: _CanonicalForms) -> _Columns:
     infos = [None if bytes(one.block_end_info) == b"null" else str(one.block_end_info, "utf-8") for one in found]
-    return _executed(found, known) | {"block_end_info": infos}
+    return _executed(found, forms) | {"block_end_info": infos}
 
 
-def _of_validators(found: list[wire.ValidatorTransaction], known: _CanonicalForms) -> _Columns:
-    return _executed(found, known) | {"details": [str(one.contents, "utf-8") for one in found]}
+def _of_validators(found: list[wire.ValidatorTransaction], forms: _CanonicalForms) -> _Columns:
+    return _executed(found, forms) | {"details": [str(one.contents, "utf-8") for one in found]}
 
 
 def _block_details(block: wire.BlockMetadataTransaction) -> str | None:
@@ -394,12 +398,12 @@ def _fee_texts(events: Sequence[Event]) -> tuple[str | None, ...]:
 # The columns of events, and of the changes of one kind -------------------------------------------------------------
 
 
-def _events(found: list[Event], known: _CanonicalForms) -> _Columns:
+def _events(found: list[Event], forms: _CanonicalForms) -> _Columns:
     guids = [_guid_of_key(one.key) if one.guid is None else one.guid for one in found]
     columns = _attributes(guids, "creation_number") | _attributes(found, "sequence_number_text")
     return columns | {
-        "type": [known.types[one.type] for one in found],
-        "account_address": [known.addresses[guid.account_address] for guid in guids],
+        "type": [forms.types[one.type] for one in found],
+        "account_address": [forms.addresses[guid.account_address] for guid in guids],
         "data": _texts(one.data for one in found),
     }
 
@@ -425,38 +429,38 @@ def _changes(found: Sequence[Any]) -> _Columns:
     return {"type": [found[0].__struct_config__.tag] * len(found)} | _attributes(found, "state_key_hash")
 
 
-def _account_changes(found: Sequence[Any], known: _CanonicalForms) -> _Columns:
-    return _changes(found) | {"address": [known.addresses[one.address] for one in found]}
+def _account_changes(found: Sequence[Any], forms: _CanonicalForms) -> _Columns:
+    return _changes(found) | {"address": [forms.addresses[one.address] for one in found]}
 
 
-def _written_resources(found: list[wire.WriteResource], known: _CanonicalForms) -> _Columns:
-    return _account_changes(found, known) | {
-        "resource_type": [known.types[one.data.type] for one in found],
+def _written_resources(found: list[wire.WriteResource], forms: _CanonicalForms) -> _Columns:
+    return _account_changes(found, forms) | {
+        "resource_type": [forms.types[one.data.type] for one in found],
         "data": _texts([one.data.data for one in found]),
     }
 
 
-def _deleted_resources(found: list[wire.DeleteResource], known: _CanonicalForms) -> _Columns:
-    return _account_changes(found, known) | {"resource_type": [known.types[one.resource] for one in found]}
+def _deleted_resources(found: list[wire.DeleteResource], forms: _CanonicalForms) -> _Columns:
+    return _account_changes(found, forms) | {"resource_type": [forms.types[one.resource] for one in found]}
 
 
-def _written_modules(found: list[wire.WriteModule], known: _CanonicalForms) -> _Columns:
-    columns, heads = _account_changes(found, known), [_decode_module_head(one.data).abi for one in found]
+def _written_modules(found: list[wire.WriteModule], forms: _CanonicalForms) -> _Columns:
+    columns, heads = _account_changes(found, forms), [_decode_module_head(one.data).abi for one in found]
     names = [abi and f"{address}::{abi.name}" for address, abi in zip(columns["address"], heads, strict=True)]
     return columns | {"module": names, "data": _texts(one.data for one in found)}
 
 
-def _deleted_modules(found: list[wire.DeleteModule], known: _CanonicalForms) -> _Columns:
-    return _account_changes(found, known) | {"module": [known.types[one.module] for one in found]}
+def _deleted_modules(found: list[wire.DeleteModule], forms: _CanonicalForms) -> _Columns:
+    return _account_changes(found, forms) | {"module": [forms.types[one.module] for one in found]}
 
 
-def _items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], known: _CanonicalForms) -> _Columns:
+def _items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], forms: _CanonicalForms) -> _Columns:
     types = [_decode_item_types(one.data) or _ItemTypes() for one in found]
     return _changes(found) | {
-        "handle": [known.handles[one.handle] for one in found],
+        "handle": [forms.handles[one.handle] for one in found],
         "key": [_hex_bytes(one.key) for one in found],
-        "key_type": [one.key_type and known.types[one.key_type] for one in types],
-        "value_type": [one.value_type and known.types[one.value_type] for one in types],
+        "key_type": [one.key_type and forms.types[one.key_type] for one in types],
+        "value_type": [one.value_type and forms.types[one.value_type] for one in types],
         "data": [None if text == "null" else text for text in _texts(one.data for one in found)],
     }
 
@@ -470,8 +474,8 @@ _CHANGE_KINDS: dict[type, _Reader] = {
     wire.DeleteResource: _deleted_resources,
     wire.WriteModule: _written_modules,
     wire.DeleteModule: _deleted_modules,
-    wire.WriteTableItem: lambda found, known: (
-        _items(found, known) | {"value": [_hex_bytes(one.value) for one in found]}
+    wire.WriteTableItem: lambda found, forms: (
+        _items(found, forms) | {"value": [_hex_bytes(one.value) for one in found]}
     ),
     wire.DeleteTableItem: _items,
     wire.GenericChange: _generic_changes,
@@ -486,7 +490,7 @@ _FULL_HANDLE = re.compile("0x[0-9a-f]{64}")
 _OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+(?=::)")
 
 
-class _Known(dict[str, str]):
+class _CachedForms(dict[str, str]):
     """A cache of the canonical forms of texts, most of which repeat thousands of times."""
 
     def __init__(self, convert: Callable[[str], str]) -> None:
@@ -494,8 +498,8 @@ class _Known(dict[str, str]):
         self._convert = convert
 
     def __missing__(self, text: str) -> str:
-        self[text] = known = self._convert(text)
-        return known
+        self[text] = form = self._convert(text)
+        return form
 
 
 class _CanonicalForms:
@@ -504,9 +508,11 @@ class _CanonicalForms:
     __slots__ = ("addresses", "handles", "types")
 
     def __init__(self) -> None:
-        self.addresses = found = _Known(lambda text: text if _FULL_ADDRESS.fullmatch(text) else parse_address(text))
-        self.handles = _Known(lambda text: text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text))
-        self.types = _Known(lambda text: _OTHER_ADDRESS.sub(lambda match: found[match[0]], text))
+        self.addresses = found = _CachedForms(
+            lambda text: text if _FULL_ADDRESS.fullmatch(text) else parse_address(text)
+        )
+        self.handles = _CachedForms(lambda text: text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text))
+        self.types = _CachedForms(lambda text: _OTHER_ADDRESS.sub(lambda match: found[match[0]], text))
 
 
 def _hex_bytes(text: str) -> bytes:

@@ -1,7 +1,7 @@
 """Account and transaction signatures: one class per kind. The fields of a class define how it is read and written.
 
-The type of each field has a `Codec` for JSON and BCS, and a signature is its fields in order. A class for which one of
-the two forms differs overrides the methods of this form. If the API documentation and nodes differ
+The type of each field has a `FieldCodec` for JSON and BCS, and a signature is its fields in order. A class for which
+one of the two forms differs overrides the methods of this form. If the API documentation and nodes differ
 (`abstraction_signature`, the `threshold` of a multi-key signature), both forms are accepted, and the form that nodes
 return is sent. To add a kind, write its class and add it to the union, whose order is that of the indices in BCS. This
 package sends only all-zero signatures.
@@ -19,7 +19,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.wire import _models as models
-from toolkit.wire._bcs_forms import ADDRESS, FUNCTION, U8, Form, encoded, read_index, sequence, variants
+from toolkit.wire._bcs_forms import ADDRESS, FUNCTION, U8, BcsForm, encoded, read_index, sequence, variants
 from toolkit.wire._models import AddressText, FunctionText, HexText, WireModel, function_id, parse_by_type, unhex
 
 if TYPE_CHECKING:
@@ -279,18 +279,18 @@ def _same(value: Any) -> Any:
     return value
 
 
-class Codec(NamedTuple):
+class FieldCodec(NamedTuple):
     """How a field is read and written, in BCS and in JSON, and how signatures in it are replaced by zeros."""
 
-    bcs: Form
+    bcs: BcsForm
     parse: Callable[[Any], Any] = _same
     to_wire: Callable[[Any], Any] = _same
     zero: Callable[[Any], Any] | None = None
 
-    def many(self) -> Codec:
+    def many(self) -> FieldCodec:
         """Return the codec of a list of these values."""
         zero = self.zero
-        return Codec(
+        return FieldCodec(
             bcs=sequence(self.bcs),
             parse=lambda items: [self.parse(item) for item in items],
             to_wire=lambda items: [self.to_wire(item) for item in items],
@@ -305,18 +305,20 @@ def _typed_key(value: Any) -> Any:
 _check_ed25519_key = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
 _check_ed25519_signature = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
 _check_bitmap = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
-_HEX = Codec(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
-_KEY = Codec(Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire)
-_SIGNATURE = Codec(
-    Form(Signature.read, lambda writer, one: one.write(writer)),
+_HEX = FieldCodec(BcsForm(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
+_KEY = FieldCodec(
+    BcsForm(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire
+)
+_SIGNATURE = FieldCodec(
+    BcsForm(Signature.read, lambda writer, one: one.write(writer)),
     Signature.from_wire,
     Signature.to_wire,
     lambda one: Signature.zero(one.type),
 )
 # Types of fields with their codecs.
 _Hex = Annotated[HexText, _HEX]
-_U8 = Annotated[StrictInt, Codec(U8)]
-_Address = Annotated[AddressText, Codec(ADDRESS)]
+_U8 = Annotated[StrictInt, FieldCodec(U8)]
+_Address = Annotated[AddressText, FieldCodec(ADDRESS)]
 _Ed25519KeyBytes = Annotated[HexText, AfterValidator(_check_ed25519_key), _HEX]
 _Ed25519Bytes = Annotated[
     HexText, AfterValidator(_check_ed25519_signature), _HEX._replace(zero=lambda _: _ZERO_ED25519)
@@ -333,7 +335,7 @@ class SignatureModel(WireModel):
 
     @classmethod
     @cache
-    def _codecs(cls) -> dict[str, Codec]:
+    def _codecs(cls) -> dict[str, FieldCodec]:
         """Return the codecs of the fields, in BCS order. The names of the fields are those of the REST API."""
         found = {}
         for name, field in cls.model_fields.items():
@@ -341,7 +343,7 @@ class SignatureModel(WireModel):
             # Pydantic moves the metadata of a field to `field.metadata`; that of a list's items stays at their type.
             marks = get_args(field.annotation)[0].__metadata__ if is_list else field.metadata
             for mark in marks:
-                if isinstance(mark, Codec):
+                if isinstance(mark, FieldCodec):
                     found[name] = mark.many() if is_list else mark
         return found
 
@@ -415,7 +417,7 @@ class SignatureModel(WireModel):
                     yield one
 
 
-def _form(kind: type[SignatureModel]) -> Form:
+def _form(kind: type[SignatureModel]) -> BcsForm:
     def read(reader: Reader) -> SignatureModel:
         start = reader.position - 1  # of the index of the kind
         try:
@@ -423,7 +425,7 @@ def _form(kind: type[SignatureModel]) -> Form:
         except InputError as error:
             raise SchemaError(f"byte {start}: {error}") from None
 
-    return Form(read, lambda writer, signature: signature.write(writer), kind)
+    return BcsForm(read, lambda writer, signature: signature.write(writer), kind)
 
 
 class NoAccountSignature(SignatureModel):
@@ -568,7 +570,7 @@ class AbstractSignature(SignatureModel):
     type: ClassVar[str] = "abstract_signature"
 
     function_info: Annotated[
-        FunctionText | None, Codec(Form(Reader.string, Writer.string))
+        FunctionText | None, FieldCodec(BcsForm(Reader.string, Writer.string))
     ]  # `read` and `write` differ
     auth_data: _Hex
 
@@ -686,7 +688,7 @@ def _zero_signatures(fields: Mapping[str, Any]) -> list[IndexedSignature]:
 _KEYS = sequence(_KEY.bcs)
 _SIGNATURES = sequence(_SIGNATURE.bcs)
 _Indexed = Annotated[
-    IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)
+    IndexedSignature, FieldCodec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)
 ]  # `from_wire`, `read` and `write` differ
 
 
@@ -838,7 +840,7 @@ def parse_account_signature(json: JsonObject) -> AccountSignature:
     return parse_by_type(json, _ACCOUNT_READERS, UnknownSignature, "account signature")  # type: ignore[no-any-return]  # by table
 
 
-_ACCOUNT = Codec(
+_ACCOUNT = FieldCodec(
     ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
 )
 _Account = Annotated[AccountSignature, _ACCOUNT]
@@ -1013,7 +1015,7 @@ def _write_signature(writer: Writer, signature: TransactionSignature) -> None:
     _KNOWN_SIGNATURE.write(writer, signature)
 
 
-SIGNATURE = Form(_KNOWN_SIGNATURE.read, _write_signature)
+SIGNATURE = BcsForm(_KNOWN_SIGNATURE.read, _write_signature)
 
 
 def parse_signature(json: JsonObject) -> TransactionSignature:

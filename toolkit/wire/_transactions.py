@@ -19,7 +19,7 @@ from toolkit._present.text import counted, plural, short_addresses, visible
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import decode_with, elements, is_u64, parse_u64
 from toolkit.wire._aborts import Abort
-from toolkit.wire._executed import FAILED, RanCall, call_that_ran, multisig_execution, payload_head
+from toolkit.wire._executed import FAILED, PayloadHead, call_that_ran, multisig_execution, payload_head
 from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         execution = None if self.success else multisig_execution(self.events)
         return None if execution is None or execution.error is None else execution.error.abort
 
-    def call(self) -> RanCall:
+    def call(self) -> PayloadHead:
         """Return the call that ran: that of a decrypted or multisig payload, also if it is stored on chain.
 
         Raises

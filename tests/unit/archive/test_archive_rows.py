@@ -10,7 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from toolkit.archive._archive import Archive
 from toolkit.archive._columns import with_columns_of
 from toolkit.archive._folder import Folder, Partition
-from toolkit.archive._manifest import Manifest, StoredTable
+from toolkit.archive._manifest import ArchiveManifest, StoredTable
 from toolkit.archive._sync import sync
 from toolkit.client._fetch import fetch_transactions
 from toolkit.client._node import Node
@@ -83,7 +83,7 @@ TYPES = [pa.uint8(), pa.uint64(), pa.struct([("a", pa.uint8())]), pa.uint8(), pa
 def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     """In every file a column has one type, so that all readers can read all files; nothing is cast or lost."""
     values = [7, 2**40, {"a": 1}, 8, {"b": "x"}]
-    manifest = Manifest(
+    manifest = ArchiveManifest(
         chain_id=4,
         first=0,
         last=-1,

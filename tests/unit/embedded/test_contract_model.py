@@ -31,7 +31,9 @@ from toolkit.embedded import (
     vector,
     view,
 )
+from toolkit.embedded._primitives import Address
 from toolkit.errors import Aborted, ContractError
+from toolkit.move import parse_address
 
 AT = "0x1ab"
 
@@ -453,3 +455,10 @@ def test_an_assertion_with_a_code_aborts():
     refused = ledger.commit("0xd00e::door::enter", 2, sender="0xa11ce")
     assert not refused.success
     assert refused.vm_status == "Move abort in 0xd00e::door: 0x7"
+
+
+def test_an_address_of_a_contract_is_found_by_its_text():
+    """Equal texts are compared without parsing them, because the cache of parsed addresses compares its keys, too."""
+    text = "0x" + "1b" * 20
+    assert {Address(text): 1}[text] == 1
+    assert parse_address(Address(text)) == parse_address(text)

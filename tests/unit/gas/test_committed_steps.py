@@ -11,7 +11,7 @@ import pytest
 
 from toolkit._present.text import visible
 from toolkit.gas._cause_sentences import causes_text, steps_frame
-from toolkit.gas._findings import Change, Transaction, Unread
+from toolkit.gas._findings import Change, ChangingTransaction, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._rules import Threshold
 from toolkit.gas._sentences import change_text
@@ -21,7 +21,7 @@ from toolkit.gas.committed._fees import FeeChange, Fees, Reason, Verdict
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices, judge_call
 
 CALL = CommittedCall("node", "pay", "mark")
-BY = Transaction(100, "0x7", "user_transaction", None, None)
+BY = ChangingTransaction(100, "0x7", "user_transaction", None, None)
 UPGRADE = Change(100, Cause.CODE, "upgraded module 0x1::m", transaction=BY)
 
 

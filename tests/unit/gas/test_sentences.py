@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.gas.observed import frame, row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
-from toolkit.gas._findings import Explanation, Transaction
+from toolkit.gas._findings import ChangingTransaction, Explanation
 from toolkit.gas._observations import Cause, ReadAt, Source
 from toolkit.gas._sentences import _UNJUDGED, run_lines, step_lines
 from toolkit.gas._steps import (
@@ -40,7 +40,7 @@ def test_calls_that_step_together_are_one_group():
 def test_rounding_is_noted_once():
     """Only some of the calls are small enough for it."""
     steps = steps_of(frame(row(1, 10), row(2, 100), row(1, 1, label="b"), row(2, 2, label="b")))
-    by = Transaction(2, None, "user_transaction", None, None)
+    by = ChangingTransaction(2, None, "user_transaction", None, None)
     schedules = GasSchedule(1, {"a": 1, "b": 2}), GasSchedule(1, {"a": 10, "b": 20})
     found = [
         step_row(step, Explanation(Cause.SCHEDULE, found={Cause.SCHEDULE: (change,)}, transaction=by))
@@ -64,7 +64,7 @@ def test_rounding_is_noted_once():
 )
 def test_an_exact_step_has_the_date_of_its_transaction(time, place):
     """A time of 1970, of a test ledger, is not a date."""
-    by = Transaction(2, "0x7", "user_transaction", None, None, time=time)
+    by = ChangingTransaction(2, "0x7", "user_transaction", None, None, time=time)
     told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, transaction=by)})
     assert told[0].startswith(f"{place}, code: transaction 2")
 

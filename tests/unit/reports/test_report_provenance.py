@@ -8,13 +8,13 @@ import pytest
 from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
 from toolkit.client._reads import Anchor
-from toolkit.gas.runs._manifest import ModuleEnds, Provenance, Schedule, ScheduleEnds
+from toolkit.gas.runs._manifest import ModuleEnds, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.reports import build
 from toolkit.reports._to_html import render as html
 
 mpl.use("agg")
 
-OLD, NEW = Schedule(42, 500, "aa"), Schedule(45, 500, "bb")
+OLD, NEW = ScheduleDigest(42, 500, "aa"), ScheduleDigest(45, 500, "bb")
 MODULES = {"0x1::aptos_account": ModuleEnds("cc", "cc"), "0xfa17::vault": ModuleEnds(None, "dd")}
 
 

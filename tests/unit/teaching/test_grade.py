@@ -278,7 +278,7 @@ def test_a_copy_that_cannot_be_interrupted_leaves_no_process(graded):
 def test_a_contract_that_never_ends_is_judged_in_time(tmp_path):
     """The story of an answer has the time limit of a notebook."""
     steps = exercises()["12.4"].steps
-    trial = _grade.Trial(steps, msgspec.structs.replace(solved("12.4"), value="while True:\n    pass"))
+    trial = _grade.StoryTrial(steps, msgspec.structs.replace(solved("12.4"), value="while True:\n    pass"))
     assert _grade._tried(trial, 3.0) == "The answer could not be judged within 3 s"
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.teaching.right_answers import NOTEBOOKS, RIGHT, contract, requests, solved
 from toolkit import EntryFunction, SimulationRequest
 from toolkit.teaching import Verdict
-from toolkit.teaching._answers import Answer, answer_of
+from toolkit.teaching._answers import GivenAnswer, answer_of
 from toolkit.teaching._check import judge
 from toolkit.teaching._exercises import AnswerKind, exercises
 from toolkit.teaching._story import what_happens
@@ -56,7 +56,7 @@ WRONG = [
 @pytest.mark.parametrize(("name", "answer", "said"), WRONG, ids=[f"{row[0]} {row[2][:24]}" for row in WRONG])
 def test_a_wrong_answer_is_told_what_goes_wrong(name, answer, said):
     """An answer of the wrong kind, or one that cannot be called, has its sentence; `test_mutants` has the likely mistakes."""
-    given = answer if isinstance(answer, Answer) else replaced(solved(answer[0]).value, *answer[1:])
+    given = answer if isinstance(answer, GivenAnswer) else replaced(solved(answer[0]).value, *answer[1:])
     checked = judge(name, exercises()[name], given)
     assert checked.verdict is Verdict.NOT_YET
     assert said in checked.message

@@ -126,17 +126,17 @@ _HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
-class U64(int):
+class U64Field(int):
     """An unsigned 64-bit integer in a body, in text form."""
 
 
-class Address(str):
+class AddressField(str):
     """An address in a body."""
 
     __slots__ = ()
 
 
-class Hex(bytes):
+class HexField(bytes):
     """Bytes in a body, in hex."""
 
 
@@ -179,7 +179,7 @@ def state_cursor(text: str) -> bytes:
     return data
 
 
-_PARSERS: dict[Any, Callable[[str], Any]] = {U64: u64, Address: parse_address, Hex: parse_hex}
+_PARSERS: dict[Any, Callable[[str], Any]] = {U64Field: u64, AddressField: parse_address, HexField: parse_hex}
 
 
 def _parsed(kind: type[_T], value: Any) -> _T:

@@ -22,7 +22,7 @@ from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Hex, HttpAnswer, HttpCall
+from toolkit.embedded.http._messages import BCS, JSON, AddressField, ApiError, HexField, HttpAnswer, HttpCall, U64Field
 from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, decode_bcs, encode_bcs, encode_json, parse_address
@@ -60,12 +60,12 @@ def _shape(kind: str, **fields: Any) -> type[msgspec.Struct]:
 
 class _Key(msgspec.Struct):
     type: Literal["ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless"]
-    value: Hex
+    value: HexField
 
 
 class _KeySignature(msgspec.Struct):
     type: Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless"]
-    value: Hex
+    value: HexField
 
 
 class _IndexedSignature(msgspec.Struct):
@@ -73,24 +73,26 @@ class _IndexedSignature(msgspec.Struct):
     signature: _KeySignature
 
 
-_HEXES, _NONE = list[Hex], _shape("no_account_signature")
-_ED25519 = _shape("ed25519_signature", public_key=Hex, signature=Hex)
-_MULTI_ED25519 = _shape("multi_ed25519_signature", public_keys=_HEXES, signatures=_HEXES, threshold=_U8, bitmap=Hex)
+_HEXES, _NONE = list[HexField], _shape("no_account_signature")
+_ED25519 = _shape("ed25519_signature", public_key=HexField, signature=HexField)
+_MULTI_ED25519 = _shape(
+    "multi_ed25519_signature", public_keys=_HEXES, signatures=_HEXES, threshold=_U8, bitmap=HexField
+)
 _ACCOUNT: Any = (
     _NONE
     | _ED25519
     | _MULTI_ED25519
     | _shape("single_key_signature", public_key=_Key, signature=_KeySignature)
     | _shape("multi_key_signature", public_keys=list[_Key], signatures=list[_IndexedSignature], signatures_required=_U8)
-    | _shape("abstract_signature", function_info=str, auth_data=Hex)
+    | _shape("abstract_signature", function_info=str, auth_data=HexField)
 )
 _AGENTS: dict[str, Any] = {
     "sender": _ACCOUNT,
-    "secondary_signer_addresses": list[Address],
+    "secondary_signer_addresses": list[AddressField],
     "secondary_signers": list[_ACCOUNT],
 }
 _MULTI_AGENT = _shape("multi_agent_signature", **_AGENTS)
-_FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=Address, fee_payer_signer=_ACCOUNT)
+_FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=AddressField, fee_payer_signer=_ACCOUNT)
 # The signatures that the JSON of a transaction can have; a node accepts single-key signatures only for one of several
 # signers.
 _SHAPE: msgspec.json.Decoder[Any] = messages.body_decoder(_NONE | _ED25519 | _MULTI_ED25519 | _MULTI_AGENT | _FEE_PAYER)  # type: ignore[arg-type]  # a union
@@ -171,7 +173,7 @@ class _ItemRequest(msgspec.Struct):
 
 
 class _RawItemRequest(msgspec.Struct):
-    key: Hex
+    key: HexField
 
 
 class _ViewRequest(msgspec.Struct):
@@ -194,7 +196,7 @@ class _Call(_Payload, tag="entry_function_payload"):
 
 
 class _Bytecode(msgspec.Struct):
-    bytecode: Hex
+    bytecode: HexField
 
 
 class _ScriptCall(_Payload, tag="script_payload"):
@@ -206,7 +208,7 @@ class _ScriptCall(_Payload, tag="script_payload"):
 
 
 class _MultisigCall(_Payload, tag="multisig_payload"):
-    multisig_address: Address
+    multisig_address: AddressField
     transaction_payload: _Call | _ScriptCall | None = None
 
 
@@ -215,13 +217,13 @@ class _Bundle(_Payload, tag="module_bundle_payload"):
 
 
 class _Simulated(msgspec.Struct, kw_only=True):
-    sender: Address
-    sequence_number: U64
-    max_gas_amount: U64
-    gas_unit_price: U64
-    expiration_timestamp_secs: U64
+    sender: AddressField
+    sequence_number: U64Field
+    max_gas_amount: U64Field
+    gas_unit_price: U64Field
+    expiration_timestamp_secs: U64Field
     payload: _Call | _ScriptCall | _MultisigCall | _Bundle
-    replay_protection_nonce: U64 | None = None
+    replay_protection_nonce: U64Field | None = None
     signature: msgspec.Raw
 
 

@@ -17,7 +17,7 @@ from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, Unsupported
 from toolkit.fork._state import NodeState, StateSource
-from toolkit.gas._findings import Transaction
+from toolkit.gas._findings import ChangingTransaction
 from toolkit.gas.causes._facts import FEATURES, SCHEDULE
 from toolkit.move import Layout, decode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, address_to_bytes, check_identifier
@@ -32,7 +32,7 @@ from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._rows import transaction_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolkit.client._calls import Known
     from toolkit.client._node import Node
@@ -133,7 +133,7 @@ class Evidence:
         data = self.resource(FRAMEWORK, FEATURES, version)
         return frozenset() if data is None else enabled_features(data)
 
-    def packages(self, address: str, version: int) -> tuple[Package, ...]:
+    def packages(self, address: str, version: int) -> tuple[CodePackage, ...]:
         """Return the packages of an address at a version."""
         return self.resource(address, REGISTRY, version) or ()
 
@@ -216,7 +216,7 @@ def _usable(key: tuple[str, str, int], outcome: Any) -> Any:
         return error
 
 
-class Package(NamedTuple):
+class CodePackage(NamedTuple):
     """One package of an address: its upgrade number, its modules, and the packages it depends on."""
 
     address: str
@@ -231,20 +231,20 @@ class Dependencies(NamedTuple):
 
     Attributes
     ----------
-    own : Package
+    own : CodePackage
         The package that contains the module.
-    others : tuple of Package
+    others : tuple of CodePackage
         Its dependencies, direct and indirect.
     complete : bool
         False if a dependency was not found.
     """
 
-    own: Package
-    others: tuple[Package, ...]
+    own: CodePackage
+    others: tuple[CodePackage, ...]
     complete: bool
 
     @property
-    def packages(self) -> tuple[Package, ...]:
+    def packages(self) -> tuple[CodePackage, ...]:
         """All packages, the module's own first."""
         return (self.own, *self.others)
 
@@ -254,7 +254,7 @@ class Dependencies(NamedTuple):
         return next((place for place, held in enumerate(holds) if held), None)
 
 
-def packages_of(data: Any, address: str) -> tuple[Package, ...]:
+def packages_of(data: Any, address: str) -> tuple[CodePackage, ...]:
     """Decode the package registry of an address.
 
     Parameters
@@ -270,22 +270,19 @@ def packages_of(data: Any, address: str) -> tuple[Package, ...]:
         If the resource does not have the documented shape.
     """
     try:
-        return tuple(
-            Package(
-                address,
-                str(entry["name"]),
-                int(entry["upgrade_number"]),
-                frozenset(check_identifier(str(module["name"]), "module name") for module in entry["modules"]),
-                tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"]),
-            )
-            for entry in data["packages"]
-        )
+        return tuple(_package_of(entry, address) for entry in data["packages"])
     except (TypeError, KeyError, ValueError, InputError) as error:
         text = f"{REGISTRY} of {address} does not have the documented shape ({shorten(error)}); got {shorten(data)}"
         raise SchemaError(text) from None
 
 
-def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]]) -> Dependencies | None:
+def _package_of(entry: Mapping[str, Any], address: str) -> CodePackage:
+    modules = frozenset(check_identifier(str(module["name"]), "module name") for module in entry["modules"])
+    needs = tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"])
+    return CodePackage(address, str(entry["name"]), int(entry["upgrade_number"]), modules, needs)
+
+
+def dependencies(called: ModuleId, registry: Callable[[str], tuple[CodePackage, ...]]) -> Dependencies | None:
     """Find the dependencies of the package of a called module.
 
     Parameters
@@ -317,7 +314,7 @@ def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]
     return Dependencies(own, tuple(found.values())[1:], complete)
 
 
-class Write(NamedTuple):
+class StateWrite(NamedTuple):
     """One state change; fields that do not apply to its kind are None."""
 
     kind: str
@@ -347,26 +344,26 @@ class Written:
 
     Attributes
     ----------
-    writes : tuple of Write
+    writes : tuple of StateWrite
     payers : frozenset of str
         Canonical addresses of sender and fee payer.
-    by : Transaction
+    by : ChangingTransaction
     """
 
-    writes: tuple[Write, ...]
+    writes: tuple[StateWrite, ...]
     payers: frozenset[str]
-    by: Transaction
+    by: ChangingTransaction
 
     @classmethod
     def of(cls, transaction: Any) -> Written:
         """Return the writes of a decoded transaction."""
         rows, changes, _ = transaction_rows([transaction])
         columns = ("type", "address", "resource_type", "module", "handle", "key", "data")
-        writes = tuple(Write(*row) for row in zip(*(changes[name] for name in columns), strict=True))
+        writes = tuple(StateWrite(*row) for row in zip(*(changes[name] for name in columns), strict=True))
         names = ("version", "hash", "type", "sender", "function", "payload_type")
         stamp = rows["timestamp_us"][0]
         time = None if stamp is None else timestamp_from_us(stamp)  # genesis has none
-        by = Transaction(**{name: rows[name][0] for name in names}, time=time)
+        by = ChangingTransaction(**{name: rows[name][0] for name in names}, time=time)
         return cls(writes, frozenset({by.sender, rows["fee_payer"][0]} - {None}), by)
 
     @cached_property
@@ -395,7 +392,7 @@ class Written:
         return tuple(tag for tag in rest if tag.startswith(_CONFIG) or tag.partition("<")[0].endswith(_CONFIG_NAMES))
 
     @cached_property
-    def upkeep(self) -> tuple[Write, ...]:
+    def upkeep(self) -> tuple[StateWrite, ...]:
         """Writes of every transaction or block, such as the balances and sequence numbers of payers."""
         # Gas is paid from fungible stores, too, and changes the supply of the object of the gas coin.
         stores, objects = ([one for one in self.writes if one.resource == tag] for tag in (_STORE, _OBJECT))
@@ -405,7 +402,7 @@ class Written:
         return tuple(write for write in self.writes if not write.deleted and self._is_upkeep(write, own_stores))
 
     @cached_property
-    def state(self) -> tuple[Write, ...]:
+    def state(self) -> tuple[StateWrite, ...]:
         """All other writes of resources and table items."""
         named = {*self.schedule, *self.config}
         state = [write for write in self.writes if write.module is None and write not in self.upkeep]
@@ -415,7 +412,7 @@ class Written:
         tags = [write.resource for write in self.writes if write.resource and write.address == FRAMEWORK]
         return tuple(dict.fromkeys(filter(wanted, tags)))
 
-    def _is_upkeep(self, write: Write, own_stores: frozenset[str | None]) -> bool:
+    def _is_upkeep(self, write: StateWrite, own_stores: frozenset[str | None]) -> bool:
         tag = write.resource
         if tag is None:
             return (write.handle, write.key) == _SUPPLY_ITEM
@@ -436,7 +433,7 @@ def _address_at(document: Any, *names: str) -> str | None:
         return None
 
 
-class Table(NamedTuple):
+class TypedTable(NamedTuple):
     """A table, named by the resource and field that contain it; `key_type` is None if no ABI declares it."""
 
     resource: str
@@ -444,7 +441,7 @@ class Table(NamedTuple):
     key_type: str | None
 
 
-def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: int) -> dict[str, Table]:
+def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: int) -> dict[str, TypedTable]:
     """Find the tables in resources of the called module at its own address, and in resources that were written.
 
     Parameters
@@ -458,10 +455,10 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
 
     Returns
     -------
-    dict of str to Table
+    dict of str to TypedTable
         Tables by canonical handle; resources that cannot be read are omitted.
     """
-    found: dict[str, Table] = {}
+    found: dict[str, TypedTable] = {}
     for write in written.writes:
         if write.resource is not None:
             found |= _tables_in(write.resource, write.document, evidence, version)
@@ -476,7 +473,7 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
     return found
 
 
-def key_text(write: Write, table: Table | None, evidence: Evidence, version: int) -> str:
+def key_text(write: StateWrite, table: TypedTable | None, evidence: Evidence, version: int) -> str:
     """Return the key of a written table item: decoded, with short addresses, if its type is known, else hexadecimal."""
     key = write.key or b""
     if table is not None and table.key_type is not None:
@@ -486,8 +483,8 @@ def key_text(write: Write, table: Table | None, evidence: Evidence, version: int
     return f"0x{key.hex()}" if len(key) <= _MAX_KEY_BYTES else f"0x{key[:_MAX_KEY_BYTES].hex()}…"
 
 
-def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dict[str, Table]:
-    if "'handle'" not in repr(document):  # before the modules of its types are looked up
+def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dict[str, TypedTable]:
+    if not _has_handle(document):  # before the modules of its types are looked up
         return {}
     try:
         declared = list(tables_in(evidence.layout(tag, version), document))
@@ -497,5 +494,12 @@ def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dic
     for table in declared:
         names = [name for name in table.field.split(".") if name not in _WRAPPERS]
         hashed = "buckets" in table.field.split(".")
-        found[table.handle] = Table(tag.partition("<")[0], ".".join(names), None if hashed else table.key_type)
+        found[table.handle] = TypedTable(tag.partition("<")[0], ".".join(names), None if hashed else table.key_type)
     return found
+
+
+def _has_handle(document: Any) -> bool:
+    """Return whether a part of a JSON document has a field `handle`, as every table does."""
+    if isinstance(document, dict):
+        return "handle" in document or any(map(_has_handle, document.values()))
+    return isinstance(document, list) and any(map(_has_handle, document))

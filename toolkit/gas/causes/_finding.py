@@ -272,10 +272,10 @@ def _dependencies(case: _Case) -> reads.Dependencies | None:
 
 def _state(case: _Case) -> tuple[facts.Facts, facts.Facts]:
     """Return the written state of the called module, and all other written state."""
-    tables: dict[str, reads.Table] = {}
+    tables: dict[str, reads.TypedTable] = {}
     if any(write.handle for write in case.written.state):
         tables = reads.tables_of(case.called, case.written, case.evidence, case.step.version_after)
-    sides: dict[bool, list[reads.Write]] = {True: [], False: []}
+    sides: dict[bool, list[reads.StateWrite]] = {True: [], False: []}
     for write in case.written.state:
         resource = write.resource or (tables[write.handle].resource if write.handle in tables else "")
         if not _is_setup(resource, case):
@@ -294,17 +294,19 @@ def _is_setup(resource: str, case: _Case) -> bool:
 
 
 def _writes(
-    case: _Case, writes: Sequence[reads.Write], tables: Mapping[str, reads.Table], *, upkeep: bool = False
+    case: _Case, writes: Sequence[reads.StateWrite], tables: Mapping[str, reads.TypedTable], *, upkeep: bool = False
 ) -> facts.Facts:
     """Return resources by type and table items by table, each group once."""
-    groups: dict[tuple[bool, str], list[reads.Write]] = {}
+    groups: dict[tuple[bool, str], list[reads.StateWrite]] = {}
     for write in writes:
         groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
     written = tuple(_written(case, group, tables) for group in groups.values())
     return (facts.StateChange(written, upkeep),) if written else ()
 
 
-def _written(case: _Case, group: Sequence[reads.Write], tables: Mapping[str, reads.Table]) -> facts.WrittenState:
+def _written(
+    case: _Case, group: Sequence[reads.StateWrite], tables: Mapping[str, reads.TypedTable]
+) -> facts.WrittenState:
     first = group[0]
     if first.resource is not None:
         addresses = tuple(str(write.address) for write in group)

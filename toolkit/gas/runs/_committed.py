@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.runs._store import Job, Reading
+    from toolkit.gas.runs._store import Job, NodeReading
 
 
 # Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.
@@ -227,13 +227,13 @@ class CommittedReader:
 
     Parameters
     ----------
-    reading : Reading
+    reading : NodeReading
         The reading of a study with at least one committed call.
     known : mapping of str to array
         The sorted versions that earlier attempts have read, by fingerprint.
     """
 
-    def __init__(self, reading: Reading, known: Mapping[str, NDArray[np.int64]]) -> None:
+    def __init__(self, reading: NodeReading, known: Mapping[str, NDArray[np.int64]]) -> None:
         self._reading = reading
         self._calls = calls_read(reading.job.study, ReadAt.TRANSACTIONS)
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector

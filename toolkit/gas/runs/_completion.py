@@ -23,7 +23,7 @@ from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.plan._plan import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
-from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
+from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
 from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
 from toolkit.move import FunctionId
@@ -194,14 +194,14 @@ def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -
     return Provenance(ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)), modules)
 
 
-def _schedule(evidence: Evidence, version: int) -> Schedule | None:
+def _schedule(evidence: Evidence, version: int) -> ScheduleDigest | None:
     try:
         schedule = evidence.schedule(version)
     except UNREAD:
         return None
     text = "\n".join(f"{name} {value}" for name, value in sorted(schedule.entries.items()))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return Schedule(schedule.feature_version, len(schedule.entries), digest)
+    return ScheduleDigest(schedule.feature_version, len(schedule.entries), digest)
 
 
 def _digest(evidence: Evidence, module: ModuleId, version: int) -> str | None:

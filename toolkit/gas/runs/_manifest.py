@@ -44,7 +44,7 @@ class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: tuple[Range, ...] = ()
 
 
-class Schedule(msgspec.Struct, frozen=True):
+class ScheduleDigest(msgspec.Struct, frozen=True):
     """A gas schedule: its version, number of parameters, and digest."""
 
     feature_version: int
@@ -55,8 +55,8 @@ class Schedule(msgspec.Struct, frozen=True):
 class ScheduleEnds(msgspec.Struct, frozen=True):
     """The gas schedules at the first and the last version of a run; None if the node does not have it."""
 
-    first: Schedule | None
-    last: Schedule | None
+    first: ScheduleDigest | None
+    last: ScheduleDigest | None
 
 
 class ModuleEnds(msgspec.Struct, frozen=True):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from toolkit.gas._origin import Origin
     from toolkit.gas._study import Study
     from toolkit.gas.runs._manifest import NodeRun
-    from toolkit.gas.runs._store import Job, Reading
+    from toolkit.gas.runs._store import Job, NodeReading
     from toolkit.wire import SimulationRequest, ViewFunction
 
     Outcomes = dict[str, dict[int, Outcome | None]]
@@ -193,7 +193,7 @@ def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
 class NodeReader:
     """Reads the missing observations of every call on one node."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: NodeReading) -> None:
         self._reading, self._job = reading, reading.job
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
         self._origin = reading.plan.origin

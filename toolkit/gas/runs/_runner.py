@@ -30,7 +30,7 @@ from toolkit.gas.runs._completion import complete
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._reader import NodeReader
 from toolkit.gas.runs._scan import count_unanswered
-from toolkit.gas.runs._store import Job, Journal, Reading, RunStore
+from toolkit.gas.runs._store import Job, Journal, NodeReading, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -76,7 +76,7 @@ def run_study(
                         progress_bar(0, "observing", show=progress) as bar,
                         Collector(store, bar, guard=ledger_guard(node, plan)) as collector,
                     ):
-                        NodeReader(Reading(job, node, plan, collector, journal)).read_all()
+                        NodeReader(NodeReading(job, node, plan, collector, journal)).read_all()
                 complete(job, journal.manifest)
             except LedgerChanged as error:
                 raise RunStopped(

@@ -63,7 +63,7 @@ KEY = ("node", "fingerprint", "ledger_version")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RowOrder:
     """The order of nodes and calls in a study, which sorts rows by node, call, then version.
 
     Attributes
@@ -138,7 +138,7 @@ class RunStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._parts = path / "parts"
-        self._order: Order | None = None
+        self._order: RowOrder | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
 
@@ -231,12 +231,12 @@ class RunStore:
         return manifest
 
     @property
-    def order(self) -> Order:
+    def order(self) -> RowOrder:
         """The order of the run's rows: by node and call as in the study, then by version."""
         if self._order is None and self.exists():
             manifest = self.manifest()
-            self._order = Order(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
-        return self._order or Order()
+            self._order = RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
+        return self._order or RowOrder()
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order in which they were started."""
@@ -451,7 +451,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NodeReading:
     """What a job reads on one node.
 
     Attributes
