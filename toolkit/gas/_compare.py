@@ -345,7 +345,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     sides = first, last = read_side(before), read_side(after)
     sources = one, two = _sources(source)
     # Simulations are made at the head, so a side at a version has none; they are also excluded from the other side.
-    later = first.later | last.later if {one, two} <= {None, Source.SIMULATE} else frozenset()
+    simulated = {one, two} <= {None, Source.SIMULATE}
+    later = first.made_later(last) | last.made_later(first) if simulated else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
     frames = [_chosen(side.last, wanted, marks) for side, wanted in zip(sides, sources, strict=True)]
     several = max(frame["node"].nunique() for frame in frames) > 1

@@ -122,8 +122,8 @@ class PairedComparison:
 
         A call regresses if a transaction that succeeded fails under the change, or if the fee of a transaction rises
         above the limit. Both are exact, so one such transaction is enough; the reason says how many there are. A call
-        cannot be judged if it has no transactions, if none of them loads changed code, or if less than half of them
-        could be replayed to what the ledger says.
+        cannot be judged if it has no transactions, if all of them fail with and without the change, if none of them
+        loads changed code, or if less than half of them could be replayed to what the ledger says.
 
         Parameters
         ----------
@@ -264,7 +264,8 @@ def _cost(row: Mapping[str, Any], prefix: str) -> int:
 
 def _pair(call: Call, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a transaction, with what the change makes of it."""
-    known = {name: row.get(name) for name in ("ledger_version", "sender", "outcome", "gas_unit_price", "verified")}
+    columns = ("ledger_version", "sender", "success", "outcome", "gas_unit_price", "verified")
+    known = {name: row.get(name) for name in columns}
     known |= {"label": call.name, "function": call.function, "gas_before": row.get("gas_used"), "pair": Pair.NOT_JUDGED}
     if row.get("error_code") is not None:
         return known | {"reason": f"{row['error_code']}: {row['error_message']}"}
@@ -328,12 +329,15 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
     if not call["fails_now"] and judged < _MIN_JUDGED * total:
         count, reasons = call["not_judged"], call["reasons"]
         return Finding.of(call, Verdict.NOT_JUDGED, Why.NOT_REPLAYED, count=count, total=total, reasons=reasons)
-    if not any(pair["loaded"] for pair in pairs if pair["pair"] != Pair.NOT_JUDGED):
+    compared = [pair for pair in pairs if pair["pair"] != Pair.NOT_JUDGED]
+    if not any(pair["loaded"] for pair in compared):
         return Finding.of(call, Verdict.NOT_JUDGED, Why.NOT_RUN, total=total)
     if failing := [pair for pair in pairs if pair["pair"] == Pair.FAILS]:
         return Finding.of(call, Verdict.FAILED, Why.PAIRS_FAIL, judged=judged, failing=failing)
     limits = rules.limits_of(call)
     over = [pair for pair in pairs if pair["pair"] == Pair.DEARER and limits and _exceeds(pair, limits)]
+    if not over and not any(pair["success"] or pair["pair"] == Pair.SUCCEEDS for pair in compared):
+        return Finding.of(call, Verdict.NO_BASELINE, Why.PAIRS_FAIL_ALIKE, judged=judged)
     if not over:
         return Finding.of(call, Verdict.PASSED)
     worst = max(over, key=lambda pair: pair["fee_after"] - pair["fee_before"])

@@ -119,6 +119,14 @@ class Side:
     stored: Mapping[tuple[str, str], Ran] = field(default_factory=dict)
     oldest: bool = False
 
+    def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
+        """Return the simulations that this side lacks because they were made later.
+
+        A frame may lack calls on purpose: it lacks only those that the other side has.
+        """
+        there = set(other.last["fingerprint"])
+        return frozenset(one for one in self.later if self.study is not None or one[0] in there)
+
     def ran(self, fingerprint: str, node: str) -> Ran:
         """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""
         if stored := _of_node({at: ran for (mark, at), ran in self.stored.items() if mark == fingerprint}, node):
@@ -201,7 +209,7 @@ def _side_of_frame(frame: pd.DataFrame) -> Side | None:
         return None
     # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
     notes = _unsettled_notes(frame, side.until)
-    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None, later=frozenset())
+    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None)
 
 
 def _side_of_path(path: str) -> Side:

@@ -321,6 +321,10 @@ def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
     return f"{len(failing):,} of {plural(judged, 'transaction')} succeeded and now fail ({how}; {first})"
 
 
+def _pairs_fail_alike_text(judged: int) -> str:
+    return f"{plural(judged, 'transaction')} failed before and would fail again, so there is no cost to compare"
+
+
 def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: str) -> str:
     rise = "rises" if over == 1 else "rise"
     most = (
@@ -351,6 +355,7 @@ class Why(Enum):
     NOT_REPLAYED = member(_not_replayed_text)
     NOT_RUN = member(_not_run_text)
     PAIRS_FAIL = member(_pairs_fail_text)
+    PAIRS_FAIL_ALIKE = member(_pairs_fail_alike_text)
     PAIRS_RISE = member(_pairs_rise_text)
 
     def text(self, figures: Mapping[str, Any]) -> str:

@@ -12,7 +12,8 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._compare import compare, compared
 from toolkit.gas._observations import last_observations
-from toolkit.gas._study import Study
+from toolkit.gas._study import Run, Study
+from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.runs._store import RunStore
 
 
@@ -307,6 +308,19 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     assert kinds(found) == {"a": "changed"}
     assert kinds(compare(folder, f"{folder}@3010")) == {"a": "unchanged", "s": "unchanged"}
     assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
+
+
+def test_simulations_are_not_missing_from_an_earlier_version_either(tmp_path):
+    """Frames of a run are the run at their versions, in both orders; rows that both sides lack are no calls."""
+    run = Run.load(written_run(tmp_path, SIMULATED))
+    early, end = run.at(1_000), run.at(3_010)
+    for sides in ((early, end), (end, early)):
+        with pytest.warns(UserWarning, match="not compared: s: simulations run at the head"):
+            gate = compare(*sides).gate("200%")
+        assert (gate.verdict, gate.regressions) == ("could not judge", ())
+        assert [(one.label, one.why) for one in gate.not_judged] == [("s", Why.AT_THE_HEAD)]
+    assert compare(early, end[end["label"] == "a"]).gate("200%").passed
+    assert compare(early, run.at(2_000)).gate("200%").passed
 
 
 def test_a_call_that_an_interrupted_run_has_not_read_yet_is_not_missing(run_folder, tmp_path):

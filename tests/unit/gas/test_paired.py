@@ -86,10 +86,22 @@ def test_code_under_which_a_transaction_fails_regresses_without_limits(node, tmp
     assert found.counts[Pair.FAILS] == 5
     gate = found.gate()
     assert [one.label for one in gate.regressions] == [BUMP]
-    assert gate.judged == 3
+    assert gate.judged == 2
     assert "code 9" in gate.regressions[0].reason or " 9" in gate.regressions[0].reason
     stop = found.transactions.set_index("label").loc[STOP]
     assert (stop["pair"], stop["change"]) == (Pair.SAME, 0)
+
+
+def test_a_call_that_only_fails_is_not_judged(node):
+    """What nobody ran successfully never passes, whatever a failure costs; beside others, it is a note."""
+    gate = under(node, STOP, gas_schedule={"instr.*": "x1"}).gate("0%")
+    assert (gate.verdict, gate.judged, [one.why for one in gate.not_judged]) == (
+        "could not judge",
+        0,
+        [Why.PAIRS_FAIL_ALIKE],
+    )
+    both = under(node, [STOP, BUMP], gas_schedule={"instr.*": "x1"}).gate("0%")
+    assert (both.verdict, both.judged, len(both.notes)) == ("passed", 1, 1)
 
 
 def test_a_transaction_that_failed_and_succeeds_now_is_counted_apart(node, tmp_path):

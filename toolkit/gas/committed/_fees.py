@@ -222,8 +222,9 @@ class FeeChange:
         rise = two.mean / one.mean - 1 if one.mean > 0 else math.inf
         gap, half = abs(most - rise), (self.high - self.low) / 2
         count = min(len(one.octas), len(two.octas))
-        known = gap > 0 and math.isfinite(gap) and math.isfinite(half)
-        more = max(1, math.ceil(count * (half / gap) ** 2) - count) if known else None
+        ratio = half / gap if gap and math.isfinite(gap) else math.inf
+        needed = count * ratio * ratio  # infinite where a long tail leaves next to no bound
+        more = max(1, math.ceil(needed) - count) if math.isfinite(needed) else None
         return Judgement(Verdict.NOT_JUDGED, Reason.WIDE, more)
 
 
