@@ -10,8 +10,9 @@ import pytest
 from msgspec import structs
 
 import toolkit
-from tests.unit.gas.committed_ledger import HOME, short_case, story
+from tests.unit.gas.committed_ledger import HOME, Shop, short_case, story
 from toolkit import embedded, reports
+from toolkit.embedded import entry, signer, u64
 from toolkit.frames._columns import plain_columns
 from toolkit.gas.runs._store import RunStore
 
@@ -91,6 +92,30 @@ def test_compare_and_the_gate_judge_the_upgrade(upgraded):
     assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
     assert (gate.regressions[0].label, gate.regressions[0].limit) == ("sell", "2 %")
     assert toolkit.compare(run.path, run.path).gate("2%").verdict == "could not judge"
+
+
+class GiftShop(Shop, revision=2, name="shop", code_bytes=4_000):
+    """Every note costs a little more than the one before; a gift costs far more."""
+
+    @entry
+    def note(self, account: signer, key: u64) -> None:
+        """Write a note; key 50 is a gift."""
+        with self.borrow_mut(Shop.Till, HOME) as till:
+            till.sold += 1
+            self.charge("instr.call.base", 4_000 + 100 * till.sold + 20_000 * (key == 50))
+
+
+def test_a_single_transaction_of_a_way_has_a_level_where_gas_grows(tmp_path):
+    """It is what the transaction cost: a line needs two."""
+    ledger = embedded.Ledger()
+    ledger.publish(Shop)
+    ledger.publish(GiftShop)
+    for key in range(100):
+        ledger.commit(f"{HOME}::shop::note", key, sender="0xb0b")
+    run = run_of(ledger, tmp_path / "run", "note")
+    assert not run.growth.empty
+    [(count, first, last)] = rows(run.levels[run.levels["stratum"] == "way B"], "count", "gas_first", "gas_last")
+    assert (count, first) == (1, last)
 
 
 def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):

@@ -29,6 +29,7 @@ from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
+from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -571,7 +572,8 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         where = f"{since} on the {name} side"
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
-        found |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{where}"}
+        why = f"nobody called it{where}; {MIN_SURE_CALLS} successful transactions would do"
+        found |= {"kind": Kind.UNREACHABLE, "not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found
 
