@@ -258,12 +258,14 @@ class _Line:
                 self.places.append(_Place(at, at, (change,)))
         ends = [0, *(place.last for place in self.places)]
         begins = [*(place.first for place in self.places), len(self.calls)]
-        self.repeated = 1.0  # known once the places are
+        self.habits = levels.Habits()  # known once the places are
         for end, begin in zip(ends, begins, strict=True):
             self._search(end, begin, 2)
         for place in [one for one in self.places if one.changes]:
             self._find_late(place)
-        self.repeated = levels.habits(self.calls[first:last] for first, last in pairwise(self._edges()))
+        known = self._edges(place for place in self.places if place.changes)
+        between = ((self.calls[first:last] for first, last in pairwise(edges)) for edges in (self._edges(), known))
+        self.habits = levels.habits(*between)
 
     def _edges(self, places: Iterable[_Place] | None = None) -> list[int]:
         """Return where stretches begin and end, between all places or some of them."""
@@ -287,7 +289,7 @@ class _Line:
             levels.kinds_of(flat, calls.unit),
         ):
             at = first + (levels.split(kinds) or 0)
-            tested = levels.test(self.calls, slice(first, at), slice(at, last), self.repeated)
+            tested = levels.test(self.calls, slice(first, at), slice(at, last), self.habits)
             if tested.found or tested.shares:
                 self.places.append(_Place(at, at))
                 if depth > 1:
@@ -318,7 +320,7 @@ class _Line:
 
     def test(self, place: _Place) -> levels.Test:
         """Return what differs at a place."""
-        return levels.test(self.calls, *self.near(place), self.repeated)
+        return levels.test(self.calls, *self.near(place), self.habits)
 
     def judged(self) -> Iterator[SeriesStep | FewCalls | ShareChange | Slope]:
         """Yield what is found at changes, at places that nobody announced, and between them."""
@@ -384,7 +386,7 @@ class _Line:
         if not len(odd):
             return
         yield self._few(place, rows, between=True)
-        if alike and (levels.can_tell(len(beside), len(odd)) or np.ptp(beside) <= unit):
+        if alike:
             level, moved = float(before.values[-levels.WINDOW :].mean()), float(odd.mean())
             around = max(unit, float(np.ptp(odd)))
             ends = level, moved, moved - level - around, moved - level + around
@@ -405,7 +407,7 @@ class _Line:
         first, last = rows.start + levels.MIN_SURE_CALLS, rows.stop - levels.MIN_SURE_CALLS
         places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)).tolist() if first <= last else []
         sides = [(slice(rows.start, at), slice(at, rows.stop)) for at in places]
-        return max((levels.test(self.calls, *pair, self.repeated).size for pair in sides), default=0.0)
+        return max((levels.test(self.calls, *pair, self.habits).size for pair in sides), default=0.0)
 
     def _judge_split(self, place: _Place) -> Iterator[SeriesStep | ShareChange]:
         """Judge a place that nobody announced."""

@@ -128,9 +128,32 @@ class Flat:
         return min(accounts, key=lambda account: account[0])[1]
 
     def unknown(self, one: Flags, two: Flags) -> float:
-        """Return the variance of the difference of two means that is due to what is not known of the rates."""
+        """Return the variance of the difference of two means that is due to what is not known of the rates.
+
+        Growth that differs later may have begun up to eight calls before or after the place.
+        """
         first, second = (self.values[rows].mean() * self.away[rows].mean(axis=0) for rows in (one, two))
-        return float((second - first) @ self.covariance @ (second - first))
+        begun = MIN_SURE_CALLS * float(self.rates[2]) * float(self.values[two].mean())
+        return float((second - first) @ self.covariance @ (second - first)) + begun**2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How a series moves by itself, because callers repeat what they do, or because its growth is uneven.
+
+    Attributes
+    ----------
+    repeated : float
+        How many calls are worth one independent call, at least 1.
+    jump : float
+        How much the mean of eight calls usually differs from that of the eight before, where nothing changed.
+    freedom : float
+        How many independent such differences there are.
+    """
+
+    repeated: float = 1.0
+    jump: float = 0.0
+    freedom: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +221,16 @@ class Test:
         return max((one.size for one in self.found), default=0.0)
 
 
-def level_numbers(values: Floats, unit: float) -> Ints:
-    """Return the number of the level of each value; all are 0 if there are too many levels to be ways."""
+def level_numbers(values: Floats, unit: float, later: Flags | None = None) -> Ints:
+    """Return the number of the level of each value; all are 0 if there are too many levels to be ways.
+
+    `later` marks the values after a change: it may move every way, so each side may have that many.
+    """
     distinct = np.unique(values)
     apart = np.diff(distinct) > np.maximum(GAP_UNITS * unit, GAP * np.abs(distinct[:-1]))
-    if apart.sum() >= MAX_LEVELS:
-        return np.zeros(len(values), np.int64)
-    return np.digitize(values, distinct[1:][apart])
+    numbers = np.digitize(values, distinct[1:][apart])
+    sides = [numbers] if later is None else [numbers[~later], numbers[later]]
+    return numbers if max(len(np.unique(side)) for side in sides) <= MAX_LEVELS else np.zeros_like(numbers)
 
 
 def _means(values: Floats, groups: Ints) -> Floats:
@@ -249,10 +275,10 @@ def can_tell(before: int, after: int) -> bool:
     return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
-def habits(stretches: Iterable[Calls]) -> float:
-    """Return how many calls are worth one independent call, at least 1, because callers repeat what they do.
+def habits(stretches: Iterable[Calls], known: Iterable[Calls]) -> Habits:
+    """Return how a series moves by itself: how alike neighbours are in the stretches between all its places.
 
-    That is judged by how alike neighbours are in the stretches of a series between all its places.
+    If they are alike, a difference is also compared with those within `known`, the stretches between its changes.
     """
     residual = np.zeros(0)
     for calls in stretches:
@@ -262,9 +288,22 @@ def habits(stretches: Iterable[Calls]) -> float:
         residual = np.append(residual, np.where(np.abs(off) > (1 - ROUNDED) * calls.unit, off, 0.0))
     power, size = float(residual @ residual), len(residual)
     if size < 2 * MIN_SURE_CALLS or not power:
-        return 1.0
+        return Habits()
     alike = min(float(residual[1:] @ residual[:-1]) / power, 1 - 2 / size)  # all of them are worth one at least
-    return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
+    if alike <= 2 / np.sqrt(size):
+        return Habits()
+    jumps = np.concatenate([_jumps(calls) for calls in known])
+    freedom = len(jumps) / (2 * MIN_SURE_CALLS)
+    jump = max(float(np.sqrt(np.square(jumps).mean())), ROUNDED * calls.unit) if freedom else 0.0
+    return Habits((1 + alike) / (1 - alike), jump, freedom)
+
+
+def _jumps(calls: Calls) -> Floats:
+    """Return by how much the mean of eight calls differs from that of the eight before, at each place."""
+    off = calls.values - _means(calls.values, level_numbers(calls.values, calls.unit))
+    sums = np.cumsum(np.append(0.0, off))
+    means = (sums[MIN_SURE_CALLS:] - sums[:-MIN_SURE_CALLS]) / MIN_SURE_CALLS
+    return means[MIN_SURE_CALLS:] - means[:-MIN_SURE_CALLS]
 
 
 def kinds_of(values: Floats, unit: float) -> Ints:
@@ -298,15 +337,12 @@ def split(kinds: Ints) -> int | None:
     return best if certain and MIN_SURE_CALLS <= best <= size - MIN_SURE_CALLS else None
 
 
-def test(calls: Calls, before: slice, after: slice, repeated: float) -> Test:
-    """Compare the calls before and after a place, level by level; nothing is found with fewer than 5 on a side.
-
-    So many calls as `repeated` are worth one independent call.
-    """
+def test(calls: Calls, before: slice, after: slice, habits: Habits) -> Test:
+    """Compare the calls before and after a place, level by level; nothing is found with fewer than 5 on a side."""
     rows = np.arange(before.start, before.stop)[-WINDOW:], np.arange(after.start, after.stop)[:WINDOW]
     if min(map(len, rows)) < MIN_CALLS:
         return Test()
-    sides = _Sides(calls[np.concatenate(rows)], len(rows[0]), repeated)
+    sides = _Sides(calls[np.concatenate(rows)], len(rows[0]), habits)
     moved_shares = sides.several and sides.chances.min() <= DESCRIBED
     shares = (sides.counts / sides.totals[:, None]).T.tolist() if moved_shares else []
     return Test(tuple(map(sides.compared, sides.pairs())), tuple((way, *pair) for way, pair in enumerate(shares)))
@@ -315,11 +351,11 @@ def test(calls: Calls, before: slice, after: slice, repeated: float) -> Test:
 class _Sides:
     """The calls before and after a place, and their levels once growth and sizes are taken out."""
 
-    def __init__(self, calls: Calls, place: int, repeated: float) -> None:
+    def __init__(self, calls: Calls, place: int, habits: Habits) -> None:
         self.calls, self.place = calls, place
         self.later = np.arange(len(calls)) >= place
         self.flat = Flat.of(calls, float(calls.places[place]) - 0.5, self.later)
-        self.levels = level_numbers(self.flat.values, calls.unit)
+        self.levels = level_numbers(self.flat.values, calls.unit, self.later)
         size = int(self.levels.max()) + 1
         self.counts = np.array([np.bincount(self.levels[self.later == side], minlength=size) for side in (False, True)])
         self.totals = self.counts.sum(axis=1)
@@ -328,7 +364,7 @@ class _Sides:
         chosen = (self.counts > ABSENT * self.totals[:, None]) | ((self.counts > 0) & (self.chances > POSSIBLE))
         self.before, self.after = (np.flatnonzero(side).tolist() for side in chosen)
         self.several = max(len(self.before), len(self.after)) > 1
-        self.repeated = repeated
+        self.habits, self.repeated = habits, habits.repeated
 
     def chance(self, before: int, after: int) -> float:
         """Return the chance that two levels have as different shares if the shares are equal."""
@@ -342,13 +378,12 @@ class _Sides:
         """Return the levels of the two sides that are one way: one that stays, or one that ends and one that begins."""
         matched = list(zip(self.before, self.after, strict=False))
         if len(self.before) == len(self.after) > 1 and self.before != self.after:
-            # One factor for all ways is one reason, even if a level is then where another was. So is one amount, such
-            # as a slot more, if no level stays.
+            # One factor for all ways is one reason, even if a level is then where another was. If no level stays, what
+            # moves all ways, such as a slot more, leaves them in their order, however often callers take them.
             means = np.array([(self._mean(one, later=False), self._mean(two, later=True)) for one, two in matched])
-            ratios, moved = means[:, 1] / np.maximum(means[:, 0], NOTHING), means[:, 1] - means[:, 0]
-            amount = np.ptp(moved) <= self.calls.unit and not set(self.before) & set(self.after)
-            alike = np.ptp(ratios) < ALIKE * max(ratios) or amount
-            if alike and all(self.chance(*pair) > POSSIBLE for pair in matched):
+            ratios = means[:, 1] / np.maximum(means[:, 0], NOTHING)
+            alike = np.ptp(ratios) < ALIKE * max(ratios) and all(self.chance(*pair) > POSSIBLE for pair in matched)
+            if alike or not set(self.before) & set(self.after):
                 return [*matched]
         both = [level for level in self.before if level in self.after]
         begun = [level for level in self.after if level not in both]
@@ -419,6 +454,20 @@ class _Sides:
             score = moved / max(error, NOTHING)
             chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / self.repeated, -score))
         around = max(float(scipy.stats.norm.ppf(BOUND)) * error, self.calls.width)
+        found = Difference(one, two, two - one - around, two - one + around, *counts, chance)
+        if not self.habits.freedom or min(counts) < MIN_SURE_CALLS:
+            return found
+        # A series that moves slowly or rarely by itself shows in the calls next to the place that it does not there.
+        nearest = self.calls.values[rows[0]][-MIN_SURE_CALLS:], self.calls.values[rows[1]][:MIN_SURE_CALLS]
+        return min(found, self._jump(*nearest), key=lambda one: one.chance)
+
+    def _jump(self, before: Floats, after: Floats) -> Difference:
+        """Compare the calls next to the place, by how much such calls differ elsewhere in the series."""
+        one, two = float(before.mean()), float(after.mean())
+        moved, freedom = abs(two - one), self.habits.freedom
+        chance = 2 * float(scipy.special.stdtr(freedom, -moved / self.habits.jump))
+        around = max(float(scipy.special.stdtrit(freedom, BOUND)) * self.habits.jump, self.calls.width)
+        counts = len(before), len(after)
         return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
