@@ -462,10 +462,13 @@ class _Sides:
         return min(found, self._jump(*nearest), key=lambda one: one.chance)
 
     def _jump(self, before: Floats, after: Floats) -> Difference:
-        """Compare the calls next to the place, by how much such calls differ elsewhere in the series."""
+        """Compare the calls next to the place, by how much such calls differ elsewhere in the series.
+
+        One event of a series that moves by itself is never sure.
+        """
         one, two = float(before.mean()), float(after.mean())
         moved, freedom = abs(two - one), self.habits.freedom
-        chance = 2 * float(scipy.special.stdtr(freedom, -moved / self.habits.jump))
+        chance = max(POSSIBLE, 2 * float(scipy.special.stdtr(freedom, -moved / self.habits.jump)))
         around = max(float(scipy.special.stdtrit(freedom, BOUND)) * self.habits.jump, self.calls.width)
         counts = len(before), len(after)
         return Difference(one, two, two - one - around, two - one + around, *counts, chance)
