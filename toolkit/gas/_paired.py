@@ -336,10 +336,11 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
         return Finding.of(call, Verdict.FAILED, Why.PAIRS_FAIL, judged=judged, failing=failing)
     limits = rules.limits_of(call)
     over = [pair for pair in pairs if pair["pair"] == Pair.DEARER and limits and _exceeds(pair, limits)]
-    if not over and not any(pair["success"] or pair["pair"] == Pair.SUCCEEDS for pair in compared):
-        return Finding.of(call, Verdict.NO_BASELINE, Why.PAIRS_FAIL_ALIKE, judged=judged)
     if not over:
-        return Finding.of(call, Verdict.PASSED)
+        # What nobody ran successfully does not pass.
+        succeeds = any(pair["success"] or pair["pair"] == Pair.SUCCEEDS for pair in compared)
+        alike = Finding.of(call, Verdict.NO_BASELINE, Why.PAIRS_FAIL_ALIKE, judged=judged)
+        return Finding.of(call, Verdict.PASSED) if succeeds else alike
     worst = max(over, key=lambda pair: pair["fee_after"] - pair["fee_before"])
     row = {**call, "limit": str(limits)} | {name: worst[name] for name in _COSTS}
     figures = {"judged": judged, "over": len(over), "worst": worst, "limit": str(limits)}

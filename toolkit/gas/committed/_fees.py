@@ -87,11 +87,6 @@ class Fees:
         return cls(np.sort(octas[good]), int((~good).sum()))
 
     @classmethod
-    def none(cls) -> Fees:
-        """Return the fees of no call."""
-        return cls(np.zeros(0, np.int64), 0)
-
-    @classmethod
     def from_counts(cls, pairs: Iterable[tuple[int, int]], failed: int) -> Fees:
         """Return fees from pairs of a fee and the number of calls that paid it."""
         octas, counts = np.array([*pairs], np.int64).reshape(-1, 2).T
