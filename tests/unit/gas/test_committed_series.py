@@ -334,6 +334,41 @@ def test_what_became_of_ways_of_which_some_end_and_others_begin_is_in_doubt():
     assert all(Doubt.OPTION in step.doubts for step in steps)
 
 
+def test_each_side_may_have_six_ways():
+    """All six cost a quarter more: none of the twelve levels is on both sides."""
+    costs = [40, 60, 90, 130, 200, 300]
+    dearer = [cost * 5 // 4 for cost in costs]
+    steps = analyse(frame_of(costs * 20 + dearer * 20), [at(120)]).steps
+    assert [(step.before, step.after) for step in steps] == list(zip(costs, dearer, strict=True))
+    assert all(step.sure for step in steps)
+
+
+def test_ways_of_which_none_stays_keep_their_order():
+    """Callers in runs take the ways more or less often; which became which is then in doubt."""
+    rng = np.random.default_rng(9)
+    before, after = np.where(rng.random(200) < 0.4, 30, 60), np.where(rng.random(200) < 0.1, 100, 150)
+    steps = analyse(frame_of(np.concatenate([before, after])), [at(200)]).steps
+    assert [(step.before, step.after) for step in steps] == [(30, 100), (60, 150)]
+    assert all(step.doubts == (Doubt.OPTION,) for step in steps)
+
+
+def test_a_step_that_decays_is_not_silent():
+    """Costs double and return slowly, without noise: the curve is no habit of callers that hides the step."""
+    gone = np.exp(-np.arange(100) / 100)
+    [step] = analyse(frame_of(np.ceil(np.append([300.0] * 100, 300 * (1 + gone)))), [at(100)]).steps
+    assert step.before == 300
+    assert step.low <= 300 <= step.high
+    assert not step.sure
+
+
+def test_growth_that_begins_a_few_transactions_after_a_change_is_no_sure_step():
+    """A line through the growth ends below what the first transactions cost."""
+    grown = np.maximum(0, np.arange(60) - 5)
+    noise = np.random.default_rng(3).integers(0, 2, 260)
+    found = analyse(frame_of(100 + noise + np.append([0] * 200, grown)), [at(200)])
+    assert not any(step.sure for step in found.steps)
+
+
 def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():
     """The shares of two ways move at a change of code from 25 to 75 %, and no cost does."""
     way = np.random.default_rng(3).random(300) < np.where(np.arange(300) < 150, 0.25, 0.75)

@@ -352,7 +352,7 @@ class _Line:
                 Doubt.MOVES: alone > 0,
                 Doubt.LATE: place.late,
                 Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
-                Doubt.OPTION: one.share is not None or turned,
+                Doubt.OPTION: one.share is not None or one.turned or turned,
             }
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
                 continue  # such as a unit more or less that is also found where nothing changed

@@ -174,6 +174,8 @@ class Difference:
         Number of the level among those of the function, from the lowest; None if there is one level.
     share : float or None
         Share of the calls that take the way, on the side where it exists, if it exists on one side only.
+    turned : bool
+        Whether another share of the calls takes the way after the place, at another level, so that it may be two ways.
     late : int
         Calls from the place to another at which the difference certainly begins; 0 if it may begin at the place.
     elsewhere : bool
@@ -189,6 +191,7 @@ class Difference:
     chance: float
     way: int | None = None
     share: float | None = None
+    turned: bool = False
     late: int = 0
     elsewhere: bool = False
 
@@ -404,7 +407,8 @@ class _Sides:
         mine = np.isin(self.levels, [level for level in pair if level is not None])
         one, two = pair
         if one is not None and two is not None:
-            found = replace(self._both(one, two), way=one if self.several else None)
+            turned = one != two and self.chance(one, two) <= POSSIBLE
+            found = replace(self._both(one, two), way=one if self.several else None, turned=turned)
             rows = np.flatnonzero(mine)
             # A few calls of the other level next to the place look like growth, so levels are tried as they are, too.
             kinds = [kinds_of(values[mine], self.calls.unit) for values in (self.calls.values, self.flat.values)]
