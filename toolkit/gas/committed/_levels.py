@@ -306,7 +306,7 @@ def _jumps(calls: Calls) -> Floats:
     off = calls.values - _means(calls.values, level_numbers(calls.values, calls.unit))
     sums = np.cumsum(np.append(0.0, off))
     means = (sums[MIN_SURE_CALLS:] - sums[:-MIN_SURE_CALLS]) / MIN_SURE_CALLS
-    return means[MIN_SURE_CALLS:] - means[:-MIN_SURE_CALLS]
+    return np.asarray(means[MIN_SURE_CALLS:] - means[:-MIN_SURE_CALLS])
 
 
 def kinds_of(values: Floats, unit: float) -> Ints:
