@@ -167,6 +167,14 @@ def test_an_upgrade_that_is_rolled_back_is_never_silent(count):
         assert [(step.before, step.after) for step in found.steps] == [(100, 800), (800, 100)]
 
 
+def test_one_transaction_between_an_upgrade_and_its_rollback_is_a_step_with_doubts():
+    """The others vary by 2 %, and it costs a quarter more than any of them."""
+    costs = np.random.default_rng(5).integers(98, 103, 81)
+    costs[40] = 130
+    [step] = analyse(frame_of(costs), [at(40), at(41)]).steps
+    assert (step.after, len(step.causes), step.doubts) == (130, 2, (Doubt.SET, Doubt.BETWEEN))
+
+
 def test_each_part_has_its_own_cause():
     """Execution steps at the upgrade; io at one of the upgrade and the schedule that follow each other at once."""
     changes = [at(50, what="code"), at(50, SCHEDULE, frozenset({Part.IO}), "schedule")]
