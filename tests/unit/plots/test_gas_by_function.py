@@ -21,7 +21,7 @@ def test_the_figure_has_a_box_for_each_function():
     boxes = {box.get_gid(): box.get_width() for box in axes.patches}
     assert boxes["function-transaction"] == profile.gas_used
     assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
-    assert "vault::deposit" in {text.get_text() for text in axes.texts}
+    assert "vault::deposit" in {text.get_text().split(" ")[0] for text in axes.texts}
     without = toolkit.plots.gas_by_function(profile, ax=Figure().subplots())  # storage would hide the other boxes
     frame = profile.to_frame()
     storage = frame.loc[frame["category"] == "storage", "internal_gas"].sum() / profile.scaling
@@ -44,7 +44,8 @@ def test_charges_of_one_category_are_split_by_operation() -> None:
         toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), sender="0xb0b"
     )
     ax = toolkit.plots.gas_by_function(profile, categories=["execution"], ax=Figure(figsize=(9, 4)).subplots())
-    names = {text.get_text() for text in ax.get_legend().get_texts()}
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    names = {text for text in texts if not text[0].isdigit()}
     frame = profile.to_frame()
     known = set(frame.loc[frame["category"] == "execution", "operation"])
     assert len(names) > 1
