@@ -230,16 +230,18 @@ def waiver_text(one: Finding, name: Renderer) -> str:
 
 
 def cost_texts(one: Finding) -> tuple[str, str, str]:
-    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known."""
+    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known.
+
+    A fee in octas, which a gate compares, is followed by the gas units of the other calls and of the table.
+    """
+    gas = [plural(gas, "gas unit") if gas is not None else "" for gas in (one.gas_before, one.gas_after)]
     if one.fee_before is not None or one.fee_after is not None:
-        sides = [
-            counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
-        ]
-        return sides[0], sides[1], bounds_text(one.fee_change_low, one.fee_change_high)
-    if one.gas_before is None and one.gas_after is None:
+        fees = [counted(f"{fee:,.0f}", "octa") if fee is not None else "" for fee in (one.fee_before, one.fee_after)]
+        sides = [f"{fee} ({units})" if fee and units else fee for fee, units in zip(fees, gas, strict=True)]
+        return sides[0] or "unknown", sides[1] or "unknown", bounds_text(one.fee_change_low, one.fee_change_high)
+    if not any(gas):
         return "", "", ""
-    sides = [plural(gas, "gas unit") if gas is not None else "unknown" for gas in (one.gas_before, one.gas_after)]
-    return sides[0], sides[1], relative_change(one.gas_before, one.gas_after)
+    return gas[0] or "unknown", gas[1] or "unknown", relative_change(one.gas_before, one.gas_after)
 
 
 def bounds_text(low: float | None, high: float | None) -> str:

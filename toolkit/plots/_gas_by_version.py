@@ -347,10 +347,12 @@ def _draw_hidden(ax: Axes, lines: Sequence[Line2D]) -> None:
     for place, (line, height) in enumerate(zip(lines, heights, strict=True)):
         above = sum((other == height for other in heights[place + 1 :]), start=np.zeros(len(middles)))
         for count in range(1, int(above.max(initial=0)) + 1):
-            y = np.repeat(np.where(above == count, height, np.nan), 2)
+            y = np.where(above == count, height, np.nan)
+            ends = np.where(y == np.append(y[1:], np.nan), y, np.nan)  # no line from one level to another
             look = {"color": line.get_color(), "linewidth": (1 + 1.2 * min(count, 3)) * line.get_linewidth()}
             look |= {"zorder": 1.95, "solid_capstyle": "butt", "label": "_nolegend_", "gid": "hidden-line"}
-            ax.plot(np.repeat(edges, 2)[1:-1], y, **look)
+            x = np.column_stack((edges[:-1], edges[1:], edges[1:]))
+            ax.plot(x.ravel(), np.column_stack((y, y, ends)).ravel(), **look)
 
 
 def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:

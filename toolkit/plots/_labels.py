@@ -341,14 +341,13 @@ def legend_below(
     # Names that are cut look alike, so other entries go before names are cut.
     for cut, (count, smaller, share) in product((False, True), sizes):
         size = usual * smaller
-        columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1) if cut else 1
-        limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT)
+        columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
+        limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
         shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
-        for rows in range(1, count + 1):
-            if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
-                break
-        if count and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
+        fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
+        rows = next(fitting, count if cut else 0)
+        if rows and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}
@@ -356,3 +355,8 @@ def legend_below(
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
             return
+
+
+def _columns(widths: Sequence[float], rows: int) -> list[float]:
+    """Return the widths of the columns of a legend with a number of rows."""
+    return [max(widths[at : at + rows]) for at in range(0, len(widths), rows)]

@@ -391,7 +391,7 @@ def name_rows(
     lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
     full = size_of("ytick.label")
-    fits = each >= MIN_ROW_WITH_FULL_TEXT and (wide or longest <= name_limit(room(ax), share, full))
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(room(ax), share, full)
     size = full if fits else 0.75 * full
     limit = name_limit(room(ax), share, size)
     ax.tick_params(axis="y", length=0, labelsize=size)

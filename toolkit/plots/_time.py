@@ -101,7 +101,7 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot
         Where the strip begins, as a share of the axes' height; negative below the axes.
     """
     across, rows = ax.get_xaxis_transform(), timeline_rows(marks)
-    size = min(5.5, least_height(ax) * share / max(rows, 1))  # in low axes, rows are as low as their marks
+    size = min(5.5, 0.9 * least_height(ax) * share / max(rows, 1))  # in low axes, rows are as low as their marks
     for mark in marks:
         colour, y = cause_colour(mark.kind), foot + share * (mark.row + 0.5) / rows
         if not mark.exact:

@@ -194,7 +194,7 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
     assert "stroke: var(--call-6)" in figures  # the seventh call's
     css = page[page.index("<style>") : page.index("</style>")]
     named = set(re.findall(r"var\(--([a-z0-9-]+)\)", figures))
-    for part in re.split(r"@media \(prefers-color-scheme: dark\)", css):
+    for part in re.split(r"@media screen and \(prefers-color-scheme: dark\)", css):
         assert named <= set(re.findall(r"--([a-z0-9-]+):", part))
 
 
