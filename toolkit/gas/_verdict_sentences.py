@@ -233,7 +233,7 @@ def cost_texts(one: Finding) -> tuple[str, str, str]:
     """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known.
 
     A fee in octas, which a gate compares, is followed by the gas units of the other calls and of the table. The gas of
-    a call that fails now is no rise or fall. Only the two units can be on two lines.
+    a call that fails now is not compared. Only the two units can be on two lines.
     """
     fees, gas = (one.fee_before, one.fee_after), (one.gas_before, one.gas_after)
     octas = ["" if fee is None else counted(f"{fee:,.0f}", "octa") for fee in fees]

@@ -86,7 +86,7 @@ def flame(
 
     The width of a box is the gas of the function and of what it calls, execution and io. With two profiles, the width
     is that of the larger side, and the colour says which side spends more: orange if `after` does, blue if `before`
-    does, grey if both spend the same.
+    does, grey if both spend the same. The legend explains the numbers of narrow boxes.
 
     Parameters
     ----------

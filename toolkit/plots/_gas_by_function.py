@@ -58,7 +58,7 @@ def gas_by_function(
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
     its own charges: by category, or by operation if all are of one category. Functions that use more gas are further to
-    the left. Names are drawn where they fit.
+    the left. Names are drawn where they fit; the legend explains the numbers of narrow boxes.
 
     Parameters
     ----------

@@ -159,7 +159,6 @@ def gas_by_version(
         longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
         at_ends = legend and len(names) > 1 and style.is_wide(axes) and longest <= style.end_limit(axes)
         captioned = texts.caption_versions(axes, captions, texts.least_width(axes, longest if at_ends else 0))
-        captioned -= {change.kind.label for change in changes}  # whose marks at the bottom have no caption
         if at_ends:
             texts.name_ends(axes, names)
         elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):

@@ -71,9 +71,8 @@ HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
 MIN_BOX_NAME = 4  # characters of a name in a box
 MAX_NUMBERED = 6  # boxes with a number
-MAX_NUMBER = 7  # characters of a number beside an axis
 MIN_CUT = 8  # characters of a name in a legend that is cut
-_LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
+_LONG_NAMES_PT = 70  # what is wider beside the axes leaves a margin which a legend can use
 
 
 class Placed(Artist):
@@ -184,13 +183,21 @@ def _place_ends(
             text.set_color(as_text(ax, line.get_color()))
 
 
-def least_width(ax: Axes, longest: int) -> float:
+def least_width(ax: Axes, longest: int = 0) -> float:
     """Return how many points wide axes are at least when drawn; names of up to `longest` characters are beside them."""
-    figure, size = figure_of(ax), size_of("font.") * 0.833
-    laid_out = is_alone(ax) and figure.get_layout_engine() is not None
-    whole = 0.97 * figure.get_figwidth() if laid_out else room(ax)
-    numbers = laid_out * (CHARACTER * size_of("ytick.label") * MAX_NUMBER + 2 * size_of("axes.label"))
-    return 72 * whole - numbers - longest * CHARACTER * size - 24 * bool(longest)
+    names = longest * CHARACTER * size_of("font.") * 0.833 + 24 * bool(longest)
+    return min(_free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
+
+
+def _free_width(ax: Axes) -> float:
+    """Return the points from the left edge of axes to the right edge of their figure, or of their place in it."""
+    return 72 * (0.97 * figure_of(ax).get_figwidth() if is_alone(ax) else room(ax)) - _beside(ax)
+
+
+def _beside(ax: Axes) -> float:
+    """Return the points that names and a label to the left of the axes take up."""
+    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
+    return CHARACTER * size_of("ytick.label") * longest_name(ax) + upright
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set[str]:
@@ -220,56 +227,33 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
-    pt = 72 / figure_of(ax).dpi
-    across = ax.transScale + ax.transLimits
-    spans = []
-    for text, _ in drawn:
-        half, middle = text.get_window_extent().width * pt / 2, width * across.transform((text.xy[0], 1))[0]
-        spans.append((middle - half, middle + half))
-    places = _caption_places(spans, (0, width), _caption_rows(least_height(ax)), drawn)
-    return {what for (*_, what), place in zip(captions, places, strict=True) if place}
+    _place_captions(ax, drawn, (0, width, least_height(ax)))
+    return {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
 
 
-def _caption_rows(height: float) -> int:
-    return 2 if height > MIN_TWO_ROWS else 1
-
-
-def _caption_places(
-    spans: Sequence[tuple[float, float]], ends: tuple[float, float], rows: int, drawn: Sequence[tuple[Annotation, Any]]
-) -> list[tuple[int, float] | None]:
-    """Return the row of each caption and its shift beside its line; None for those without room."""
-    low, high = ends
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
-    places: list[tuple[int, float] | None] = []
-    for (left, right), (text, _) in zip(spans, drawn, strict=True):
+def _place_captions(
+    ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], place: tuple[float, float, float] | None = None
+) -> None:
+    """Place captions in axes with a left edge, width and height in points; by default, those that they have now."""
+    box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
+    low, width, height = place or (box.x0 * pt, box.width * pt, box.height * pt)
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(2 if height > MIN_TWO_ROWS else 1)]
+    for text, line in drawn:
+        text.set_visible(True)  # a hidden text has no extent
+        half, size = text.get_window_extent().width * pt / 2, float(text.get_fontsize())
+        middle = low + width * float((ax.transScale + ax.transLimits).transform((text.xy[0], 1))[0])
         # At an edge, it is beside its line, which would otherwise cross it.
-        size = float(text.get_fontsize())
-        beside, shift = (right - left) / 2 + size / 2, 0.0
-        if left < low + size / 2 or right > high:
-            shift = beside if left < low + size / 2 else -beside
-        span = (left + shift - size, right + shift + size)
-        free = (row for row in range(rows) if all(span[1] <= one or span[0] >= other for one, other in taken[row]))
-        row = next(free, None) if right - left <= high - low else None
-        places.append(None if row is None else (row, shift))
+        beside, shift = half + size / 2, 0.0
+        if middle - half < low + size / 2 or middle + half > low + width:
+            shift = beside if middle - half < low + size / 2 else -beside
+        span = (middle + shift - half - size, middle + shift + half + size)
+        free = (row for row, there in enumerate(taken) if all(span[1] <= one or span[0] >= end for one, end in there))
+        row = next(free, None) if 2 * half <= width else None
+        for artist in (text, line):
+            artist.set_visible(row is not None)
         if row is not None:
             taken[row].append(span)
-    return places
-
-
-def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]]) -> None:
-    box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
-    spans = []
-    for text, _ in drawn:
-        text.set_visible(True)  # a hidden text has no extent
-        text.set_position((0, 0))
-        spans.append((text.get_window_extent().x0 * pt, text.get_window_extent().x1 * pt))
-    places = _caption_places(spans, (box.x0 * pt, box.x1 * pt), _caption_rows(box.height * pt), drawn)
-    for (text, line), place in zip(drawn, places, strict=True):
-        for artist in (text, line):
-            artist.set_visible(place is not None)
-        if place is not None:
-            row, shift = place
-            text.set_position((shift, -1.3 * float(text.get_fontsize()) * row))
+            text.set_position((shift, -1.3 * size * row))
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
@@ -277,7 +261,7 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
 
     The widest of the boxes that are too narrow have a number, which the legend explains.
     """
-    pt = least_width(ax, 0) / float(np.ptp(ax.get_xlim()))
+    pt = least_width(ax) / float(np.ptp(ax.get_xlim()))
     widths = [box.get_width() * pt for box, *_ in boxes]
     size = CHARACTER * size_of("font.") * 0.833
     narrow = [place for place, width in enumerate(widths) if 2 * size < width < (MIN_BOX_NAME + 1) * size]
@@ -327,13 +311,10 @@ def legend_below(
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
-    figure = figure_of(ax)
-    beside = CHARACTER * ticks * longest_name(ax)
-    alone = is_alone(ax)
-    upright = 2 * label if ax.get_ylabel() else 0.0
+    figure, alone, beside = figure_of(ax), is_alone(ax), _beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
-    left = 0.75 * (beside + upright) if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
-    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside - upright + (1 + alone) / 2 * left
+    left = 0.75 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    width = _free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
