@@ -335,6 +335,7 @@ def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Lo
 
 def _draw_hidden(ax: Axes, lines: Sequence[Line2D]) -> None:
     """Draw each line wider where later ones lie on it, so that it is seen on both sides of them."""
+    look: dict[str, Any] = {"zorder": 1.95, "solid_capstyle": "butt", "label": "_nolegend_", "gid": "hidden-line"}
     pairs = [np.asarray(line.get_xydata(), dtype=np.float64).T for line in lines]
     edges = np.unique(np.concatenate([x[~np.isnan(x)] for x, _ in pairs] or [np.zeros(1)]))
     middles = (edges[1:] + edges[:-1]) / 2
@@ -344,14 +345,14 @@ def _draw_hidden(ax: Axes, lines: Sequence[Line2D]) -> None:
         flat = (x[at - 1] <= middles) & (middles <= x[at]) & (y[at - 1] == y[at])
         heights.append(np.where(flat, y[at], np.nan))
     for place, (line, height) in enumerate(zip(lines, heights, strict=True)):
-        above = sum((other == height for other in heights[place + 1 :]), start=np.zeros(len(middles)))
+        colour, later = line.get_color(), zip(lines[place + 1 :], heights[place + 1 :], strict=True)
+        above = sum((at == height for one, at in later if one.get_color() != colour), start=np.zeros(len(middles)))
         for count in range(1, int(above.max(initial=0)) + 1):
             y = np.where(above == count, height, np.nan)
             ends = np.where(y == np.append(y[1:], np.nan), y, np.nan)  # no line from one level to another
-            look = {"color": line.get_color(), "linewidth": (1 + 1.2 * min(count, 3)) * line.get_linewidth()}
-            look |= {"zorder": 1.95, "solid_capstyle": "butt", "label": "_nolegend_", "gid": "hidden-line"}
             x = np.column_stack((edges[:-1], edges[1:], edges[1:]))
-            ax.plot(x.ravel(), np.column_stack((y, y, ends)).ravel(), **look)
+            width = (1 + 1.2 * min(count, 3)) * line.get_linewidth()
+            ax.plot(x.ravel(), np.column_stack((y, y, ends)).ravel(), color=colour, linewidth=width, **look)
 
 
 def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:

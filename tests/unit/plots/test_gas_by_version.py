@@ -212,7 +212,7 @@ def test_captions_name_version_and_cause_without_colliding() -> None:
 
 
 def test_a_cause_with_a_caption_has_no_entry_in_the_legend() -> None:
-    """The captions that are seen and the legend name all causes; those of a timeline's marks have entries."""
+    """The captions that are seen and the legend name all causes."""
     frame, steps = synthetic_run.observations(), synthetic_run.steps()
     for size in ((9, 4), (7, 4), (4, 3)):
         ax = gas_by_version(frame, steps=steps, figsize=size)
@@ -223,10 +223,6 @@ def test_a_cause_with_a_caption_has_no_entry_in_the_legend() -> None:
         assert named | told >= {"gas schedule", "code"}
         if size[0] > 4:
             assert "gas schedule" in named - told
-    told = {
-        text.get_text() for text in gas_by_version(frame, steps=steps, timeline=timeline()).get_legend().get_texts()
-    }
-    assert "gas schedule" in told
 
 
 def test_a_line_under_another_is_seen_on_both_sides() -> None:
