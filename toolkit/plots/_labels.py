@@ -228,7 +228,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
     _place_captions(ax, drawn, (0, width, least_height(ax)))
-    return {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
+    placed = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
+    drawn.sort(key=lambda one: not one[0].get_visible())  # in wider axes, others must not take their room
+    return placed
 
 
 def _place_captions(
@@ -313,7 +315,7 @@ def legend_below(
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure, alone, beside = figure_of(ax), is_alone(ax), _beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
-    left = 0.75 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    left = 0.9 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
     width = _free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]

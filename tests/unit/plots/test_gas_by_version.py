@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
+from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
 from toolkit.plots._gas_by_version import LEVEL_COLUMNS, MAX_LINE, _joined, _level_name
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 pytestmark = pytest.mark.usefixtures("figures")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def artists(ax: Axes, gid: str) -> list:
@@ -211,18 +215,22 @@ def test_captions_name_version_and_cause_without_colliding() -> None:
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
 
 
-def test_a_cause_with_a_caption_has_no_entry_in_the_legend() -> None:
-    """The captions that are seen and the legend name all causes."""
-    frame, steps = synthetic_run.observations(), synthetic_run.steps()
-    for size in ((9, 4), (7, 4), (4, 3)):
+@pytest.mark.parametrize("size", [(9, 4), (7, 4), (5, 3), (4, 3)])
+def test_a_cause_with_a_caption_has_no_entry_in_the_legend(size: tuple[float, float]) -> None:
+    """The captions that are seen and the legend name all causes, whatever the width leaves room for."""
+    sample = toolkit.Run.open(ROOT / "data" / "samples" / "demo")
+    views = sample.observations[sample.observations["source"] == "view@version"]
+    runs = ((synthetic_run.observations(), synthetic_run.steps(), 2), (views, sample.steps, 5))
+    for frame, steps, count in runs:
         ax = gas_by_version(frame, steps=steps, figsize=size)
         ax.figure.draw_without_rendering()
+        marks = ax.findobj(lambda artist: (artist.get_gid() or "").startswith("change-"))
+        causes = {Cause.of(mark.get_gid().removeprefix("change-")).label for mark in marks}
         seen = " ".join(text.get_text() for text in artists(ax, "caption") if text.get_visible())
-        told = {text.get_text() for text in ax.get_legend().get_texts()}
-        named = {cause for cause in ("gas schedule", "code") if cause in seen}
-        assert named | told >= {"gas schedule", "code"}
-        if size[0] > 4:
-            assert "gas schedule" in named - told
+        entries = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert len(causes) == count
+        assert all(cause in seen or cause in entries for cause in causes)
+        assert size == (4, 3) or "gas schedule" not in entries
 
 
 def test_a_line_under_another_is_seen_on_both_sides() -> None:
