@@ -22,8 +22,8 @@ def main() -> None:
     """Write every file of the folder."""
     shutil.rmtree(FOLDER / "demo", ignore_errors=True)
     toolkit.Study.load("demo").run(out=FOLDER / "demo", progress=False)
-    block = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    exec(block[1], {})  # noqa: S102 - of this repository; it draws the figure below it
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    exec("".join(blocks), {})  # noqa: S102 - of this repository; the last one draws the figure
     plt.gcf().savefig(ROOT / "data" / "figures" / "gas_by_version.png", dpi=110, bbox_inches="tight")
 
 

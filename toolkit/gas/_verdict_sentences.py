@@ -230,16 +230,24 @@ def waiver_text(one: Finding, name: Renderer) -> str:
 
 
 def cost_texts(one: Finding) -> tuple[str, str, str]:
-    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known."""
-    if one.fee_before is not None or one.fee_after is not None:
-        sides = [
-            counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
-        ]
-        return sides[0], sides[1], bounds_text(one.fee_change_low, one.fee_change_high)
-    if one.gas_before is None and one.gas_after is None:
+    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known.
+
+    A fee in octas, which a gate compares, is followed by the gas units of the other calls and of the table. The gas of
+    a call that fails now is not compared. Only the two units can be on two lines.
+    """
+    fees, gas = (one.fee_before, one.fee_after), (one.gas_before, one.gas_after)
+    octas = ["" if fee is None else counted(f"{fee:,.0f}", "octa") for fee in fees]
+    units = ["" if count is None else plural(count, "gas unit") for count in gas]
+    if any(octas):
+        rise = bounds_text(one.fee_change_low, one.fee_change_high)
+        units = [f"({unit})" if unit else "" for unit in units]
+    elif any(units):
+        rise = "" if one.why is Why.FAILS else relative_change(*gas)
+    else:
         return "", "", ""
-    sides = [plural(gas, "gas unit") if gas is not None else "unknown" for gas in (one.gas_before, one.gas_after)]
-    return sides[0], sides[1], relative_change(one.gas_before, one.gas_after)
+    pairs = [filter(None, pair) for pair in zip(octas, units, strict=True)]
+    before, after = (" ".join(text.replace(" ", "\xa0") for text in pair) or "unknown" for pair in pairs)
+    return before, after, rise.replace(" ", "\xa0")
 
 
 def bounds_text(low: float | None, high: float | None) -> str:

@@ -57,12 +57,12 @@ def draw_box(ax: Axes, at: At, gas: int, unit: int = GAS_UNIT, **look: Any) -> R
 
 
 def draw_function(
-    ax: Axes, at: At, gas: int, name: str, *, unit: int = GAS_UNIT, change: str = "", **look: Any
+    ax: Axes, at: At, gas: int, name: str, *, unit: int = GAS_UNIT, gas_text: str = "", **look: Any
 ) -> Named:
     """Draw the box of a function; return it with its text and the names that it may have, the longest first."""
     box = draw_box(ax, at, gas, unit, gid=f"function-{name}", **look)
     short = "::".join(short_addresses(name.partition("<")[0]).split("::")[-2:])
-    names = [figure_text(text, 80) for text in (f"{short}{change}", short, short.rpartition("::")[2])]
+    names = [figure_text(text, 80) for text in (f"{short} {gas_text}".rstrip(), short, short.rpartition("::")[2])]
     text = style.write(ax, names[0], (at[0] / unit, at[1] + 0.47), gid="name", offset=(3, 0))
     text.set_in_layout(False)
     text.set_color(style.on(look["facecolor"]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from toolkit._present.text import short_addresses, signed
+from toolkit._present.text import number, short_addresses, signed
 from toolkit.errors import InputError
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
@@ -86,7 +86,7 @@ def flame(
 
     The width of a box is the gas of the function and of what it calls, execution and io. With two profiles, the width
     is that of the larger side, and the colour says which side spends more: orange if `after` does, blue if `before`
-    does, grey if both spend the same.
+    does, grey if both spend the same. The legend explains the numbers of narrow boxes.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def flame(
     >>> inner = Call("0xcafe::shop::price", 1, own=2_000_000)
     >>> profile = Profile(Call("transaction", 1, own=1_000_000, children={inner.function: inner}))
     >>> toolkit.plots.flame(profile, ax=Figure().subplots()).get_title()
-    'Gas by function: 3 gas units'
+    'Execution and io gas by function: 3 gas units'
     """
     root = _Box("transaction")
     _add(root, before, "after" if after is None else "before")
@@ -127,7 +127,7 @@ def flame(
         _add(root, after, "after")
     compared = after is not None
     model = hasattr(before, "charges") or hasattr(after, "charges")
-    title = f"Gas by function: {_total(root, compared=compared)}" if title is None else title
+    title = f"Execution and io gas by function: {_total(root, compared=compared)}" if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=model), **shape) as axes:
         if boxes.set_axes(axes, root.width, root.levels):
@@ -157,8 +157,8 @@ def _draw(ax: Axes, box: _Box, at: boxes.At, *, compared: bool) -> list[boxes.Na
     look: dict[str, Any] = {"facecolor": (style.faint(ax), style.ORANGE, style.BLUE)[int(np.sign(moved))]}
     if compared:
         look["label"] = style.once(ax, ("equal", "more gas after", "less gas after")[int(np.sign(moved))])
-    change = f" {signed(moved / boxes.GAS_UNIT, ',.2f')}" if moved else ""
-    named = [boxes.draw_function(ax, at, box.width, box.name, change=change, **look)]
+    gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(box.after / boxes.GAS_UNIT)
+    named = [boxes.draw_function(ax, at, box.width, box.name, gas_text=gas, **look)]
     style.tip(named[0][0], f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
     whole = ax.get_xlim()[1] * boxes.GAS_UNIT
     for callee in sorted(box.callees.values(), key=lambda one: -one.width):

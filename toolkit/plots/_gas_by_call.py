@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.5  # share of the height of a row for its tallest bar; below the row's name
+FAILED_ALPHA = 0.4  # of the bars of failed executions
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
 SAME, FAILED = (0.05, 0.2), (0.25, 0.5)  # shares of the ink in cells of equal gas and without a result, light and dark
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
@@ -113,8 +114,11 @@ def gas_distribution(
         if not rows:
             return style.nothing(axes, f"no observations with the source {figure_text(source)}")
         _draw_rows(axes, rows, colours)
-        handles = axes.get_legend_handles_labels()[0]
-        legend_below(axes, handles if len(handles) > 1 else [], wanted=legend)
+        if not all(row.success.all() for row in rows):
+            [colour] = kinds if len(kinds := {*colours.values()}) == 1 else [style.muted(axes)]
+            for name, alpha in (("succeeded", 1.0), ("execution failed", FAILED_ALPHA)):
+                axes.bar([0], [0], color=colour, alpha=alpha, label=name)
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
 
@@ -151,17 +155,17 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
         foot = place + (0.45 if tallest == HEIGHT else 0.34)
-        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, 0.4))
+        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_ALPHA))
         for part, count, bottom, alpha in parts:
             if count.any():
                 colour = colours[row.series.label, row.series.node]
                 look: dict[str, Any] = {"color": colour, "alpha": alpha, "gid": part}
                 look |= {"align": "edge", "linewidth": 0, "width": np.diff(edges)[drawn], "bottom": bottom}
-                look["label"] = style.once(ax, "execution failed" if part == "failed" else part)
                 ax.bar(edges[:-1][drawn], -count[drawn] * unit, **look)
         ax.hlines(foot, edges[0], edges[-1], colors=style.faint(ax), linewidth=0.8)
         median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
-        ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median")
+        name = "_nolegend_" if roomy else style.once(ax, "median")
+        ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median", label=name)
         late = median > np.sqrt(edges[0] * edges[-1])
         options: dict[str, Any] = {"color": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
         if roomy:

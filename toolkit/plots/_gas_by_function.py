@@ -58,7 +58,7 @@ def gas_by_function(
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
     its own charges: by category, or by operation if all are of one category. Functions that use more gas are further to
-    the left. Names are drawn where they fit.
+    the left. Names are drawn where they fit; the legend explains the numbers of narrow boxes.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ def _draw(ax: Axes, box: _Box, at: boxes.At, unit: int, colours: Mapping[str, An
     left, level = at
     named: list[boxes.Named] = []
     for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas):
-        named.append(boxes.draw_function(ax, (left, level), callee.gas, name, unit=unit, facecolor=style.faint(ax)))
+        look = {"gas_text": number(callee.gas / unit), "facecolor": style.faint(ax)}
+        named.append(boxes.draw_function(ax, (left, level), callee.gas, name, unit=unit, **look))
         named += _draw(ax, callee, (left, level + 1), unit, colours)
         left += callee.gas
     for category, colour in colours.items():

@@ -62,9 +62,9 @@ def gas_by_version(
     """Draw the gas of calls against the ledger version.
 
     Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
-    the version of the change is not known, and the line is interrupted. Simulations are diamonds, committed
-    transactions are dots, and failed executions are crosses. Reads without a result are bars below the axes. The y axis
-    is logarithmic if the most gas is at least 20 times the least.
+    the version of the change is not known, and the line is interrupted. A line is wider where others lie on it.
+    Simulations are diamonds, committed transactions are dots, and failed executions are crosses. Reads without a result
+    are bars below the axes. The y axis is logarithmic if the most gas is at least 20 times the least.
 
     By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
     others, and `gas_heatmap` draws all calls. Each line is named at its end; beside other axes, or if space is short,
@@ -78,9 +78,9 @@ def gas_by_version(
         Calls are named after their functions; names of simulations include the arguments in which they differ. System
         transactions, such as block metadata, are omitted.
     steps : DataFrame, optional
-        A frame from `Run.steps`. Each step is marked with the colour and shape of its cause. A step that was only
-        narrowed to an interval is a band with a hollow mark in the middle. Marks for committed transactions are at the
-        mean gas of the transactions compared.
+        A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
+        axes if there is room, else in the legend. A step that was only narrowed to an interval is a band with a hollow
+        mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
@@ -105,8 +105,8 @@ def gas_by_version(
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
         Whether to draw a legend and the names at the ends of lines. If the legend would take up about half the height
-        of the axes, its names are cut; if that is not enough, it lists only the calls, or is omitted. `Axes.legend`
-        draws one with all entries.
+        of the axes, it lists only the calls; if that is not enough, their names are cut, or it is omitted.
+        `Axes.legend` draws one with all entries.
 
     Returns
     -------
@@ -154,11 +154,11 @@ def gas_by_version(
         strip = _draw_strip(axes, found, changes, looks)
         if marks is not None:
             _draw_steps(axes, marks)
-        texts.caption_versions(axes, captions)
         _explain_marks(axes, found, marks)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
         longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
         at_ends = legend and len(names) > 1 and style.is_wide(axes) and longest <= style.end_limit(axes)
+        captioned = texts.caption_versions(axes, captions, texts.least_width(axes, longest if at_ends else 0))
         if at_ends:
             texts.name_ends(axes, names)
         elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
@@ -167,7 +167,8 @@ def gas_by_version(
                 line.set_label(f"{n}  {name}")
         named_lines = [line for line, _ in names]
         needed = [] if at_ends or len(names) == 1 else named_lines
-        entries = needed + [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
+        rest = zip(*axes.get_legend_handles_labels(), strict=True)
+        entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
         texts.legend_below(axes, entries, wanted=legend, lines=1 + (x == "both"), needed=len(needed), strip=strip)
         layout = style.figure_of(axes).get_layout_engine()
         if strip > HIGH_STRIP and layout is not None:  # it shrinks with the axes: one pass leaves too little room
@@ -196,7 +197,7 @@ def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) ->
     colours, dashes = style.call_colours(mine, colors), style.call_dashes(mine)
     looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
     rest = {(series.label, series.node) for series in found} - looks.keys()
-    return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6} for key in rest}
+    return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest}
 
 
 def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
@@ -247,6 +248,7 @@ def _draw_readings(
         elif line is not None and key not in levelled | taken:
             taken.add(key)
             names.append((line, _name(series)))
+    _draw_hidden(ax, [line for line, _ in names if line.get_gid() == "gas-line"])
     several = len({label for label, _ in levelled | taken}) > 1
     first, last = _span(found)
     latest = last - MAX_SHARE_AFTER * (last - first)
@@ -331,6 +333,28 @@ def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Lo
     return line
 
 
+def _draw_hidden(ax: Axes, lines: Sequence[Line2D]) -> None:
+    """Draw each line wider where later ones lie on it, so that it is seen on both sides of them."""
+    look: dict[str, Any] = {"zorder": 1.95, "solid_capstyle": "butt", "label": "_nolegend_", "gid": "hidden-line"}
+    pairs = [np.asarray(line.get_xydata(), dtype=np.float64).T for line in lines]
+    edges = np.unique(np.concatenate([x[~np.isnan(x)] for x, _ in pairs] or [np.zeros(1)]))
+    middles = (edges[1:] + edges[:-1]) / 2
+    heights = []
+    for x, y in pairs:
+        at = np.clip(np.searchsorted(x, middles, side="right"), 1, len(x) - 1)
+        flat = (x[at - 1] <= middles) & (middles <= x[at]) & (y[at - 1] == y[at])
+        heights.append(np.where(flat, y[at], np.nan))
+    for place, (line, height) in enumerate(zip(lines, heights, strict=True)):
+        colour, later = line.get_color(), zip(lines[place + 1 :], heights[place + 1 :], strict=True)
+        above = sum((at == height for one, at in later if one.get_color() != colour), start=np.zeros(len(middles)))
+        for count in range(1, int(above.max(initial=0)) + 1):
+            y = np.where(above == count, height, np.nan)
+            ends = np.where(y == np.append(y[1:], np.nan), y, np.nan)  # no line from one level to another
+            x = np.column_stack((edges[:-1], edges[1:], edges[1:]))
+            width = (1 + 1.2 * min(count, 3)) * line.get_linewidth()
+            ax.plot(x.ravel(), np.column_stack((y, y, ends)).ravel(), color=colour, linewidth=width, **look)
+
+
 def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:
     """Draw the observations of a call; return its line for the legend, or None if it has no observation."""
     colour = looks[series.label, series.node]["color"]
@@ -352,7 +376,8 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
         if chosen.any():
             size = 7 if good and not committed else 4 if faint else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3
             look = {"marker": "x" if not good else "." if committed else "d", "markersize": size}
-            look |= {"alpha": 0.4 if faint else 0.75 if committed else 1, "zorder": 1.9 if committed else 4}
+            look |= {"alpha": 0.4 if faint else 0.75 if committed else 1}
+            look |= {"zorder": looks[series.label, series.node].get("zorder", 1.9 if committed else 4)}
             look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
             [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
             style.tip(drawn, _tips(series, chosen))
@@ -487,5 +512,5 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
         text = f"{change_place(int(rows['start'].min()), int(rows['end'].max()))} {cause.label}"
         rank = -rows["label"].nunique() - float(rows["size"].max())
-        captions.append((rank, (at, text, style.cause_colour(cause))))
+        captions.append((rank, (at, text, style.cause_colour(cause), cause.label)))
     return [caption for _, caption in sorted(captions)]

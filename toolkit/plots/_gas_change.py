@@ -92,7 +92,7 @@ def gas_change(
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
-    height = 1.5 + 0.25 * max(len(rows), 2)
+    height = 1.5 + (0.36 if any("\n" in name for name in rows["_name"]) else 0.25) * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no changes")
@@ -129,5 +129,5 @@ def _row_name(row: dict[str, Any], *, placed: bool) -> str:
     place = "" if not placed or before is None or after is None else f" · {change_place(int(before), int(after))}"
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
-    kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
-    return f"{figure_text(row['label'] + kind, 46 - len(row['part']) - len(place))}: {row['part']}{place}"
+    kind = "" if row["stratum"] == ALL_TRANSACTIONS else f"\n{figure_text(row['stratum'], 64)}"
+    return f"{figure_text(row['label'], 44)}: {row['part']}{place}{kind}"

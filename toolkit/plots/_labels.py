@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -17,6 +18,8 @@ from toolkit.plots._style import (
     as_text,
     figure_of,
     is_alone,
+    is_wide,
+    least_height,
     longest_name,
     paper,
     room,
@@ -67,8 +70,9 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
 MIN_BOX_NAME = 4  # characters of a name in a box
+MAX_NUMBERED = 6  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut
-_LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
+_LONG_NAMES_PT = 70  # what is wider beside the axes leaves a margin which a legend can use
 
 
 class Placed(Artist):
@@ -87,7 +91,7 @@ class Placed(Artist):
         self._place()
 
 
-Caption = tuple[float, str, str]  # x in data units, text and colour
+Caption = tuple[float, str, str, str]  # x in data units, text, colour, and what it names
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -179,47 +183,97 @@ def _place_ends(
             text.set_color(as_text(ax, line.get_color()))
 
 
-def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
+def least_width(ax: Axes, longest: int = 0) -> float:
+    """Return how many points wide axes are at least when drawn; names of up to `longest` characters are beside them."""
+    names = longest * CHARACTER * size_of("font.") * 0.833 + 24 * bool(longest)
+    return min(_free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
+
+
+def _free_width(ax: Axes) -> float:
+    """Return the points from the left edge of axes to the right edge of their figure, or of their place in it."""
+    return 72 * (0.97 * figure_of(ax).get_figwidth() if is_alone(ax) else room(ax)) - _beside(ax)
+
+
+def _beside(ax: Axes) -> float:
+    """Return the points that names and a label to the left of the axes take up."""
+    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
+    return CHARACTER * size_of("ytick.label") * longest_name(ax) + upright
+
+
+def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set[str]:
     """Draw captions in two rows at the top of the axes, each with a thin vertical line.
 
     Captions are placed in order; those without room are hidden.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes with their final limits.
+    captions : sequence of Caption
+    width : float
+        Points that the axes have at least when they are drawn.
+
+    Returns
+    -------
+    set of str
+        What the captions that have room in any case name.
     """
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
     drawn = []
-    for x, caption, colour in captions:
+    for x, caption, colour, _ in captions:
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
         look: dict[str, Any] = {"color": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
+    _place_captions(ax, drawn, (0, width, least_height(ax)))
+    placed = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
+    drawn.sort(key=lambda one: not one[0].get_visible())  # in wider axes, others must not take their room
+    return placed
 
 
-def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]]) -> None:
+def _place_captions(
+    ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], place: tuple[float, float, float] | None = None
+) -> None:
+    """Place captions in axes with a left edge, width and height in points; by default, those that they have now."""
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
-    rows = 2 if box.height * pt > MIN_TWO_ROWS else 1
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
+    low, width, height = place or (box.x0 * pt, box.width * pt, box.height * pt)
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(2 if height > MIN_TWO_ROWS else 1)]
     for text, line in drawn:
         text.set_visible(True)  # a hidden text has no extent
-        text.set_position((0, 0))
-        extent, size = text.get_window_extent(), float(text.get_fontsize())
+        half, size = text.get_window_extent().width * pt / 2, float(text.get_fontsize())
+        middle = low + width * float((ax.transScale + ax.transLimits).transform((text.xy[0], 1))[0])
         # At an edge, it is beside its line, which would otherwise cross it.
-        beside, shift = extent.width / 2 + size / 2, 0.0
-        if extent.x0 < box.x0 + size / 2 or extent.x1 > box.x1:
-            shift = beside if extent.x0 < box.x0 + size / 2 else -beside
-        span = (extent.x0 + shift - size, extent.x1 + shift + size)
-        free = (row for row in range(rows) if all(span[1] <= low or span[0] >= high for low, high in taken[row]))
-        row = next(free, None) if extent.width <= box.width else None
+        beside, shift = half + size / 2, 0.0
+        if middle - half < low + size / 2 or middle + half > low + width:
+            shift = beside if middle - half < low + size / 2 else -beside
+        span = (middle + shift - half - size, middle + shift + half + size)
+        free = (row for row, there in enumerate(taken) if all(span[1] <= one or span[0] >= end for one, end in there))
+        row = next(free, None) if 2 * half <= width else None
         for artist in (text, line):
             artist.set_visible(row is not None)
         if row is not None:
             taken[row].append(span)
-            text.set_position((shift * pt, -1.3 * size * row))
+            text.set_position((shift, -1.3 * size * row))
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    """Label each box with the first of its names that fits, or with the beginning of the last one if it is wide."""
-    Placed(ax, partial(_place_names, boxes))
+    """Label each box with the first of its names that fits, or with the beginning of the last one if it is wide.
+
+    The widest of the boxes that are too narrow have a number, which the legend explains.
+    """
+    pt = least_width(ax) / float(np.ptp(ax.get_xlim()))
+    widths = [box.get_width() * pt for box, *_ in boxes]
+    size = CHARACTER * size_of("font.") * 0.833
+    narrow = [place for place, width in enumerate(widths) if 2 * size < width < (MIN_BOX_NAME + 1) * size]
+    numbers = sorted(sorted(narrow, key=lambda place: -widths[place])[:MAX_NUMBERED])
+    named = list(boxes)
+    for n, place in enumerate(numbers, 1):
+        box, text, names = boxes[place]
+        named[place] = box, text, [str(n)]
+        ax.plot([], [], " ", label=f"{n}  {names[0]}")
+    Placed(ax, partial(_place_names, named))
 
 
 def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
@@ -228,11 +282,13 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
         text.set_visible(True)
         for name in names:
             text.set_text(name)
-            if (width := text.get_window_extent().width) <= inside:
+            if text.get_window_extent().width <= inside:
                 break
         else:
-            kept = int(len(name) * inside / width) - 1
-            text.set_text(f"{name[:kept]}{ELLIPSIS}")
+            kept = len(name)
+            while kept >= MIN_BOX_NAME and text.get_window_extent().width > inside:
+                kept -= 1
+                text.set_text(f"{name[:kept]}{ELLIPSIS}")
             text.set_visible(kept >= MIN_BOX_NAME)
 
 
@@ -251,32 +307,30 @@ def legend_below(
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries whose names are cut if all entries would take up about half the height of the axes,
-        even in small type. If the legend is still as tall, it has these entries only.
+        Number of leading entries. The legend has these only if all entries would take up about half the height of the
+        axes, even in small type; if it is still as tall, their names are cut.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
-    figure = figure_of(ax)
-    beside = CHARACTER * ticks * longest_name(ax)
-    left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
-    alone = is_alone(ax)
-    upright = 2 * label if ax.get_ylabel() else 0.0
-    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside - upright + (1 + alone) / 2 * left
+    figure, alone, beside = figure_of(ax), is_alone(ax), _beside(ax)
+    # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
+    left = 0.9 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    width = _free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
-    tries = [(count, *how) for count in counts for how in ((1, 0.3, False), (0.8, 0.45, False), (0.8, 0.45, True))]
-    for count, smaller, share, cut in tries:
+    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.45))]
+    # Names that are cut look alike, so other entries go before names are cut.
+    for cut, (count, smaller, share) in product((False, True), sizes):
         size = usual * smaller
         columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
         limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
         shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
-        for rows in range(1, count + 1):
-            if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
-                break
-        if count and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
+        fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
+        rows = next(fitting, count if cut else 0)
+        if rows and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}
@@ -284,3 +338,8 @@ def legend_below(
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
             return
+
+
+def _columns(widths: Sequence[float], rows: int) -> list[float]:
+    """Return the widths of the columns of a legend with a number of rows."""
+    return [max(widths[at : at + rows]) for at in range(0, len(widths), rows)]

@@ -73,6 +73,7 @@ MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 # Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
 MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
+MIN_REST = 8  # characters of a second line that is cut
 NARROW_NAMES = 0.5  # share of narrow axes for the names beside their rows
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
@@ -324,6 +325,11 @@ def row_space(ax: Axes) -> float:
     return figure_of(ax).get_figheight() * float(ax.get_position(original=True).height) - 0.3
 
 
+def least_height(ax: Axes) -> float:
+    """Return how many points high axes with a legend below them are at least when they are drawn."""
+    return 0.65 * 72 * row_space(ax)
+
+
 def is_alone(ax: Axes) -> bool:
     """Return whether axes have the width of their figure to themselves, alone or in a column."""
     figure, place = figure_of(ax), ax.get_subplotspec()
@@ -381,22 +387,30 @@ def name_rows(
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
     share = 0.95 if inside else 0.75 if wide else NARROW_NAMES
-    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
-    lines = [name.replace("\n", split).split("\n") for name in names]
+    two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
+    lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
     full = size_of("ytick.label")
-    fits = each >= MIN_ROW_WITH_FULL_TEXT and (wide or longest <= name_limit(room(ax), share, full))
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(room(ax), share, full)
     size = full if fits else 0.75 * full
     limit = name_limit(room(ax), share, size)
     ax.tick_params(axis="y", length=0, labelsize=size)
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    names = ["\n".join(shortened(line, limit) for line in name) for name in lines]
+    names = ["\n".join(_cut(line, limit) for line in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
         ax.tick_params(axis="y", pad=-2)
     ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
     return inside
+
+
+def _cut(name: str, limit: int) -> str:
+    """Return the lines of a name as one; if that is too long, the end of a long second line is cut out."""
+    first, _, rest = name.partition("\n")
+    free = limit - len(first) - 2
+    long = len(rest) > max(free, len(first)) and free >= MIN_REST
+    return f"{first}, {rest[: free - 1]}{ELLIPSIS}" if long else shortened(name.replace("\n", ", "), limit)
 
 
 def shortened(name: str, limit: int) -> str:

@@ -19,7 +19,7 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, require
-from toolkit.plots._style import DOTS, cause_colour, draw_marks, room, whole_ticks
+from toolkit.plots._style import DOTS, cause_colour, draw_marks, least_height, room, whole_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,6 +101,7 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot
         Where the strip begins, as a share of the axes' height; negative below the axes.
     """
     across, rows = ax.get_xaxis_transform(), timeline_rows(marks)
+    size = min(5.5, 0.9 * least_height(ax) * share / max(rows, 1))  # in low axes, rows are as low as their marks
     for mark in marks:
         colour, y = cause_colour(mark.kind), foot + share * (mark.row + 0.5) / rows
         if not mark.exact:
@@ -109,7 +110,7 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot
             line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
             ax.plot([mark.x, mark.x], [y, 1], transform=across, clip_on=False, gid="timeline-line", **line)
         place = {"transform": across, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
-        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
+        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=size, edge=0.6, **place)
 
 
 def known_times(

@@ -100,7 +100,7 @@ def _figures(data: ReportData) -> dict[str, object]:
         "spent_on": spent_on(data) if len(data.paid) else [],
         "overview_calls": len(together),
         "calls": [
-            (name, _svg(f"call{place}", (5.4, 2.8), f"Gas of {name} by ledger version", _by_version(data, [name])))
+            (name, _svg(f"call{place}", (4.5, 2.6), f"Gas of {name} by ledger version", _by_version(data, [name])))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),

@@ -9,6 +9,7 @@ import toolkit
 from toolkit.embedded import Ledger
 from toolkit.embedded.teaching import Vault
 from toolkit.errors import InputError, SchemaError
+from toolkit.vm._results import Call, Profile
 
 
 def test_the_figure_has_a_box_for_each_function():
@@ -21,7 +22,7 @@ def test_the_figure_has_a_box_for_each_function():
     boxes = {box.get_gid(): box.get_width() for box in axes.patches}
     assert boxes["function-transaction"] == profile.gas_used
     assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
-    assert "vault::deposit" in {text.get_text() for text in axes.texts}
+    assert "vault::deposit" in {text.get_text().split(" ")[0] for text in axes.texts}
     without = toolkit.plots.gas_by_function(profile, ax=Figure().subplots())  # storage would hide the other boxes
     frame = profile.to_frame()
     storage = frame.loc[frame["category"] == "storage", "internal_gas"].sum() / profile.scaling
@@ -44,10 +45,32 @@ def test_charges_of_one_category_are_split_by_operation() -> None:
         toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), sender="0xb0b"
     )
     ax = toolkit.plots.gas_by_function(profile, categories=["execution"], ax=Figure(figsize=(9, 4)).subplots())
-    names = {text.get_text() for text in ax.get_legend().get_texts()}
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    names = {text for text in texts if not text[0].isdigit()}
     frame = profile.to_frame()
     known = set(frame.loc[frame["category"] == "execution", "operation"])
     assert len(names) > 1
     assert names <= known | {"other operations"}
     drawn = sum(box.get_width() for box in ax.patches if box.get_gid() == "own")
     assert drawn * profile.scaling == pytest.approx(frame.loc[frame["category"] == "execution", "internal_gas"].sum())
+
+
+def test_narrow_boxes_have_numbers_and_names_stay_in_their_boxes() -> None:
+    """A box without room for a name has a number, which the legend explains; the title says which gas is drawn."""
+    callees = {
+        name: Call(name, 1, own=gas * 1_000_000)
+        for name, gas in (("0x1::coin::withdraw_everything", 50), ("0x1::a::b", 2))
+    }
+    root = Call("transaction", 1, own=10_000_000, children=callees)
+    ax = toolkit.plots.flame(Profile(root), figsize=(7, 3))
+    ax.figure.draw_without_rendering()
+    shown = [text for text in ax.texts if text.get_gid() == "name" and text.get_visible()]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1  a::b 2"]
+    assert "1" in {text.get_text() for text in shown}
+    assert ax.get_title().startswith("Execution and io gas")
+    for width in (4.0, 7.0):
+        ax = toolkit.plots.flame(Profile(root), figsize=(width, 3))
+        ax.figure.draw_without_rendering()
+        boxes = [box.get_window_extent() for box in ax.patches]
+        texts = [text.get_window_extent() for text in ax.texts if text.get_gid() == "name" and text.get_visible()]
+        assert all(any(box.x0 <= one.x0 and one.x1 <= box.x1 for box in boxes) for one in texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
+from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
 from toolkit.plots._gas_by_version import LEVEL_COLUMNS, MAX_LINE, _joined, _level_name
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 pytestmark = pytest.mark.usefixtures("figures")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def artists(ax: Axes, gid: str) -> list:
@@ -211,6 +215,62 @@ def test_captions_name_version_and_cause_without_colliding() -> None:
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
 
 
+@pytest.mark.parametrize("size", [(9, 4), (7, 4), (5, 3), (4, 3)])
+def test_a_cause_with_a_caption_has_no_entry_in_the_legend(size: tuple[float, float]) -> None:
+    """The captions that are seen and the legend name all causes, whatever the width leaves room for."""
+    sample = toolkit.Run.open(ROOT / "data" / "samples" / "demo")
+    views = sample.observations[sample.observations["source"] == "view@version"]
+    runs = ((synthetic_run.observations(), synthetic_run.steps(), 2), (views, sample.steps, 5))
+    for frame, steps, count in runs:
+        ax = gas_by_version(frame, steps=steps, figsize=size)
+        ax.figure.draw_without_rendering()
+        marks = ax.findobj(lambda artist: (artist.get_gid() or "").startswith("change-"))
+        causes = {Cause.of(mark.get_gid().removeprefix("change-")).label for mark in marks}
+        seen = " ".join(text.get_text() for text in artists(ax, "caption") if text.get_visible())
+        entries = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert len(causes) == count
+        assert all(cause in seen or cause in entries for cause in causes)
+        assert size == (4, 3) or "gas schedule" not in entries
+
+
+def test_a_line_under_another_is_seen_on_both_sides() -> None:
+    """Where two calls have equal gas, the first is wider; elsewhere, and without equal gas, it is not."""
+    frame = synthetic_run.observations()
+    first, _ = artists(ax := gas_by_version(frame, calls=["chain id", "ledger time"]), "gas-line")
+    (wider,) = artists(ax, "hidden-line")
+    assert (wider.get_color(), wider.get_zorder() < first.get_zorder()) == (first.get_color(), True)
+    assert wider.get_linewidth() > 1.5 * first.get_linewidth()
+    assert set(wider.get_ydata()[~np.isnan(wider.get_ydata())]) == {2}
+    assert not artists(gas_by_version(frame, calls=["APT supply", "balance of 0xb0b"]), "hidden-line")
+
+
+def test_grey_calls_do_not_hide_those_with_a_name() -> None:
+    """Marks of simulations, too, are below those of named calls."""
+    frame = synthetic_run.observations()
+    one = frame[frame["source"] == "simulate@now"].iloc[[0]]
+    many = pd.concat([one.assign(label=f"call {n}", gas_used=100 + n) for n in range(9)])
+    marks = artists(gas_by_version(many), "gas-simulated")
+    grey = [mark.get_zorder() for mark in marks if mark.get_color() == GREY]
+    assert len(grey) == 2
+    assert max(grey) < min(mark.get_zorder() for mark in marks if mark.get_color() != GREY)
+
+
+def test_names_in_a_legend_are_whole_before_other_entries_are_there() -> None:
+    """Twelve calls in a small figure have their names; a name longer than the figure is cut, and stays in it."""
+    frame = synthetic_run.observations()
+    view = frame[frame["label"] == "vault total"]
+    names = [f"{n} of the vault share" for n in range(12)]
+    many = pd.concat([view.assign(label=name, gas_used=view["gas_used"] * (n + 1)) for n, name in enumerate(names)])
+    ax = gas_by_version(many, steps=synthetic_run.steps(), calls=names, figsize=(4, 3))
+    told = [text.get_text().partition("  ")[2] for text in ax.get_legend().get_texts()]
+    assert told[:12] == names
+    long = [f"{'a very long name ' * 2} {n}" for n in range(2)]
+    two = pd.concat([view.assign(label=name) for name in long])
+    ax = gas_by_version(two, figsize=(2.5, 3))
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
+
+
 def test_end_labels_name_every_series_without_colliding() -> None:
     """Each call is named once at the right, and names do not overlap."""
     ax = gas_by_version(synthetic_run.observations())
@@ -363,6 +423,16 @@ def test_marks_of_a_timeline_do_not_hide_each_other_or_the_gas() -> None:
     assert len(set(places)) == len(places) == 4
     lowest = min(line.get_ydata()[~np.isnan(line.get_ydata())].min() for line in artists(ax, "gas-line"))
     assert max(y for _, y in places) < ax.transData.transform((0, lowest))[1]
+
+
+def test_marks_of_a_timeline_fit_their_rows_in_a_small_figure() -> None:
+    """Marks of two changes at one version do not overlap."""
+    ax = gas_by_version(synthetic_run.observations(), timeline=timeline(), figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    at = [*artists(ax, "timeline-config"), *artists(ax, "timeline-schedule")]
+    rows = sorted({mark.get_ydata()[0] for mark in at if mark.get_xdata()[0] == synthetic_run.TENFOLD})
+    apart = (rows[1] - rows[0]) * ax.get_window_extent().height * 72 / ax.figure.dpi
+    assert apart >= max(mark.get_markersize() for mark in at)
 
 
 def test_an_interval_of_a_timeline_is_a_band_with_a_hollow_mark() -> None:

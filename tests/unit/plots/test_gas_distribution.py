@@ -41,6 +41,20 @@ def test_the_legend_has_the_colours_of_the_bars() -> None:
     assert gas_distribution(good).get_legend() is None
 
 
+def test_the_legend_of_several_calls_has_no_colour_of_one() -> None:
+    """Grey stands for each call's colour; without room for its number, the median is in the legend."""
+    frame = synthetic_run.observations()
+    two = pd.concat([frame, frame.assign(label="others")])
+    ax = gas_distribution(two)
+    bars = {bar.get_facecolor() for bar in ax.findobj(lambda one: one.get_gid() in {"succeeded", "failed"})}
+    assert not {patch.get_facecolor() for patch in ax.get_legend().get_patches()} & bars
+    told = [
+        {text.get_text() for text in one.get_legend().get_texts()}
+        for one in (ax, gas_distribution(two, figsize=(4, 3)))
+    ]
+    assert told == [{"succeeded", "execution failed"}, {"median", "succeeded", "execution failed"}]
+
+
 def test_the_median_is_marked_and_said() -> None:
     """The tick is at gas that somebody paid, also of an even number of readings."""
     frame = synthetic_run.observations()

@@ -111,3 +111,14 @@ def test_changes_without_causes_have_no_legend_of_causes() -> None:
     assert [text.get_text() for text in gas_change(frame).get_legend().get_texts()] == entries
     mixed = gas_change(frame.assign(cause=["unknown", "code"])).get_legend()
     assert [text.get_text() for text in mixed.get_texts()] == [*entries, "code", "unknown"]
+
+
+def test_strata_of_changes_are_whole_and_begin_with_their_outcome_in_small_figures() -> None:
+    """The way that a call takes is on a second line; above its row, its end is cut."""
+    kind = "failing, abort code 0x80001 (already exists), no new slots"
+    rows = [("registrations", part, kind, 5, 50, 3_501, 3_502) for part in ("execution", "io")]
+    names = ["label", "part", "stratum", "gas_before", "gas_after", "version_before", "version_after"]
+    frame = pd.DataFrame(rows, columns=names)
+    wide, small = gas_change(frame), gas_change(frame, figsize=(4, 3))
+    assert {label.get_text().split("\n")[1] for label in wide.get_yticklabels()} == {kind}
+    assert all("3,502, failing" in label.get_text() for label in small.get_yticklabels())

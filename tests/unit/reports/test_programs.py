@@ -12,6 +12,7 @@ import pytest
 from tests.unit.gas.observed import frame, row
 from toolkit._present.text import PERCENT
 from toolkit.gas._compare import compare
+from toolkit.gas._verdict_sentences import cost_texts
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
 from toolkit.reports._verdict import verdict_content, verdict_html
 
@@ -63,6 +64,17 @@ def test_a_verdict_names_causes_and_reasons_once(judged):
     page = verdict_html(comparison, gate)
     assert page.count("no response on the after side") == 1
     assert "is over" not in page
+
+
+def test_costs_have_the_units_of_the_table_and_a_failure_is_no_fall(judged):
+    """Fees in octas, which are judged, are followed by gas units; gas of a call that fails now is not compared."""
+    _, gate = judged
+    fails, rises = (next(one for one in gate.regressions if one.label == label) for label in ("fails", "rises"))
+    assert (cost_texts(fails)[2], cost_texts(rises)[2]) == ("", "+50 %".replace(" %", PERCENT))
+    fees = {"fee_before": 44_058.0, "fee_after": 438_945.0, "gas_before": 440, "gas_after": 4_389}
+    paid = replace(rises, **fees, fee_change_low=895.6, fee_change_high=897.1)
+    told = [text.replace("\xa0", " ") for text in cost_texts(paid)]
+    assert told == ["44,058 octas (440 gas units)", "438,945 octas (4,389 gas units)", "×9.96 to ×9.97"]
 
 
 def test_annotations_are_attached_to_a_line(judged):

@@ -194,8 +194,14 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
     assert "stroke: var(--call-6)" in figures  # the seventh call's
     css = page[page.index("<style>") : page.index("</style>")]
     named = set(re.findall(r"var\(--([a-z0-9-]+)\)", figures))
-    for part in re.split(r"@media \(prefers-color-scheme: dark\)", css):
+    for part in re.split(r"@media screen and \(prefers-color-scheme: dark\)", css):
         assert named <= set(re.findall(r"--([a-z0-9-]+):", part))
+
+
+def test_pages_are_printed_light_and_ranges_of_versions_stay_on_a_line(page: str) -> None:
+    """A dark page on paper would be white on white; a range is read as one."""
+    assert "@media (prefers-color-scheme" not in page
+    assert re.search(r'<span class="nowrap">[\d,]+ to [\d,]+</span>', page)
 
 
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
