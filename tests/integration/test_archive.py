@@ -336,7 +336,7 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
             time.sleep(0.01)
         process.kill()
         process.communicate()
-        assert before < reached() < 549
+        assert reached() > before
         again = toolkit.sync(node, broken, "0:549", files=files, executor="threads:3", progress=False)
     assert content(broken, files) == content(whole.path)
     for name in (*TABLES, *EVENTS, *VIEWS):

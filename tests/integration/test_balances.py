@@ -93,13 +93,12 @@ def check(ledger: embedded.Ledger) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize(("seed", "versions"), [(1, 1_000), (2, 300)])
-def test_balances_of_all_owners_of_a_history(seed, versions):
+def test_balances_of_all_owners_of_a_history():
     """In the whole ledger and in parts of it, every change of every store has its row, also if the store is migrated."""
-    counts = check(embedded.Ledger.with_history(seed=seed, versions=versions))
-    assert counts["rows from 0"] > versions / 2
+    counts = check(embedded.Ledger.with_history(seed=1, versions=1_000))
+    assert counts["rows from 0"] > 500
     assert not counts["not said"]
-    assert counts["ended"] > 0 or versions < 1_000
+    assert counts["ended"] > 0
     print(dict(counts))  # counts in the output
 
 

@@ -13,11 +13,6 @@ import sys
 import pytest
 
 
-def toolkit_command(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "toolkit", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
-
-
 def one_clear_line(done: subprocess.CompletedProcess, code: int) -> str:
     """Check that a command failed as promised, and return its line."""
     assert done.returncode == code, done.stderr
@@ -30,7 +25,8 @@ def one_clear_line(done: subprocess.CompletedProcess, code: int) -> str:
 
 def test_view_on_the_embedded_node_needs_nothing_running():
     """Without --node the embedded node is started and stopped again."""
-    done = toolkit_command("view", "0xcafe::registry::size")
+    words = [sys.executable, "-m", "toolkit", "view", "0xcafe::registry::size"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0
     assert "gas_used" in done.stdout
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import toolkit
-from tests.integration.test_cli import one_clear_line, toolkit_command
+from tests.integration.test_cli import one_clear_line
 
 SIZE, DEPTH = "0xcafe::registry::size", "0xb00c::order_book::depth"
 
@@ -44,9 +44,9 @@ def compare(runs, command):
     return lambda *arguments: command("compare", *arguments, cwd=runs)
 
 
-def test_the_study_of_the_run_is_the_gate(runs):
+def test_the_study_of_the_run_is_the_gate(compare):
     """Its limits fail the build, its waiver excuses, and the verdict stands first."""
-    done = toolkit_command("compare", "x@1400", "x@4999", cwd=runs)
+    done = compare("x@1400", "x@4999")
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "x@1400 compared with x@4999"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integration.test_cli import one_clear_line, toolkit_command
+from tests.integration.test_cli import one_clear_line
 from tests.unit.gas.observed import change_manifest
 from toolkit.embedded import Ledger, Module, serve, view
 from toolkit.embedded.types import u64
@@ -34,17 +34,17 @@ view = "0xfa17::vault::share_price"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Make a folder with a study and its committed snapshot."""
-    folder = tmp_path_factory.mktemp("snapshot")
-    (folder / "study.toml").write_text(STUDY)
-    done = toolkit_command("snapshot", "study.toml", "--quiet", cwd=folder)
-    assert (done.returncode, done.stdout.strip()) == (0, "Snapshot: gas-snapshot.toml (2 calls)"), done.stderr
-    return folder
+    """Return an empty folder, for a study and its committed snapshot."""
+    return tmp_path_factory.mktemp("snapshot")
 
 
 @pytest.fixture
-def project(written, tmp_path):
-    """Return a copy of the folder, which the test may change."""
+def project(written, command, tmp_path):
+    """Return a copy of a folder with a study and its snapshot, which the test may change."""
+    if not (written / "study.toml").exists():
+        (written / "study.toml").write_text(STUDY)
+        done = command("snapshot", "study.toml", "--quiet", cwd=written)
+        assert (done.returncode, done.stdout.strip()) == (0, "Snapshot: gas-snapshot.toml (2 calls)"), done.stderr
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     return tmp_path
 

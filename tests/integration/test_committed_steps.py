@@ -175,8 +175,8 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
 @pytest.mark.parametrize(("limit", "verdict"), [("5%", "FAIL"), ("1000%", "PASS")])
 @pytest.mark.usefixtures("no_figures")
 def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path, limit, verdict):
-    """Before the upgrade and since, in all formats; without a change within the run, it cannot be judged."""
-    ledger, version = case
+    """Before the upgrade and since, in all formats."""
+    ledger, _ = case
     call = {"sell": {"committed": f"{HOME}::shop::sell"}}
     study = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions="0:-1", thresholds=limit)
     run = study.run(tmp_path / "run", progress=False)
@@ -186,7 +186,13 @@ def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path,
     assert text.startswith(f"**{verdict}**")
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["gate"]["verdict"] == {"FAIL": "failed", "PASS": "passed"}[verdict]
-    calm = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions=f"{version + 3}:-1", thresholds=limit)
+
+
+def test_a_report_of_a_study_without_a_change_could_not_judge(case, tmp_path):
+    """Limits are judged by what is before and after a change, and within the run there is none."""
+    ledger, version = case
+    call = {"sell": {"committed": f"{HOME}::shop::sell"}}
+    calm = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions=f"{version + 3}:-1", thresholds="5%")
     text = reports.write(calm.run(tmp_path / "calm", progress=False), tmp_path / "calm.md").read_text("utf-8")
     assert text.startswith("**COULD NOT JUDGE**")
 

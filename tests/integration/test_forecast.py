@@ -120,7 +120,7 @@ BASE = released_schedule("v1.41.0")
 
 
 @settings(
-    max_examples=6,
+    max_examples=3,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),

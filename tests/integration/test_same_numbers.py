@@ -12,7 +12,6 @@ from markupsafe import Markup
 import toolkit
 from toolkit import reports
 from toolkit.cli import _studies as studies
-from toolkit.embedded import Ledger
 from toolkit.gas._study_file import write_starter
 from toolkit.widgets._gas_explorer import _outcome
 
@@ -25,16 +24,13 @@ def demo():
     return toolkit.Run.open(RUN)
 
 
-@pytest.fixture(scope="module", params=["demo", "another history", "starter"])
+@pytest.fixture(scope="module", params=["demo", "starter"])
 def run(request, tmp_path_factory):
-    """The demo study, also of another history, or the starter study, which has other sources and a plan."""
+    """The demo study, or the starter study, which has other sources and a plan."""
     if request.param == "demo":
         return request.getfixturevalue("demo")
     folder = tmp_path_factory.mktemp("run")
-    if request.param == "starter":
-        study = toolkit.Study.load(write_starter(folder / "study.toml"))
-    else:
-        study = toolkit.Study.load("demo", node=Ledger.with_history(seed=11, versions=1_500))
+    study = toolkit.Study.load(write_starter(folder / "study.toml"))
     return study.run(out=folder / "run", progress=False)
 
 

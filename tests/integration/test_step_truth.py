@@ -184,13 +184,18 @@ def test_a_mixed_cause_has_its_parts(run):
     assert [list(parts) for parts in others["cause_parts"]] == [[kind] for kind in others["cause"]]
 
 
-def test_another_history_holds_too(tmp_path):
+@pytest.fixture(scope="module")
+def other_ledger():
+    """Return a ledger of another seed and length."""
+    return embedded.Ledger.with_history(seed=1, versions=1_000)
+
+
+def test_another_history_holds_too(other_ledger, tmp_path):
     """Another seed and length: every step exact, with its true cause."""
-    ledger = embedded.Ledger.with_history(seed=1, versions=1_000)
-    run, _ = searched(ledger, tmp_path / "run")
-    assert found_steps(run) == {call.name: dense_steps(ledger, call) for call in run.study.calls}
+    run, _ = searched(other_ledger, tmp_path / "run")
+    assert found_steps(run) == {call.name: dense_steps(other_ledger, call) for call in run.study.calls}
     told = plain_columns(run.steps, ["version_after", "cause"])
-    assert told["cause"] == [true_kind(ledger, version) for version in told["version_after"]]
+    assert told["cause"] == [true_kind(other_ledger, version) for version in told["version_after"]]
 
 
 APT = "0x1::aptos_coin::AptosCoin"
@@ -205,15 +210,16 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("call", OTHERS, ids=lambda call: call["view"].partition("::")[2])
-def test_calls_outside_of_the_demo_have_their_true_causes_too(node, ledger, call):
+def test_calls_outside_of_the_demo_have_their_true_causes_too(other_ledger, call):
     """Every step of the dense sweep itself, however found: its cause is what the history did, or ordinary life."""
     one = Call.of(call)
     steps = [
         Step("n", one.name, one.fingerprint, Source.VIEW, version - 1, version, *before_after(sides))
-        for version, sides in dense_steps(ledger, one).items()
+        for version, sides in dense_steps(other_ledger, one).items()
     ]
-    causes = causes_of(steps, node, {one.fingerprint: one.function})
-    assert [causes[step].cause for step in steps] == [true_kind(ledger, step.version_after) for step in steps]
+    with toolkit.connect(other_ledger) as node:
+        causes = causes_of(steps, node, {one.fingerprint: one.function})
+    assert [causes[step].cause for step in steps] == [true_kind(other_ledger, step.version_after) for step in steps]
     assert steps
 
 

@@ -34,8 +34,8 @@ FIRST, BENT, LAST = 410, 412, 416
 BENT_AT_ONCE = 12
 SWEPT = range(FIRST, FIRST + 2 * BENT_AT_ONCE + 1)
 """Versions of a sweep: every second answer is bent, beginning with the second."""
-OTHER_STRIDE = 7
-"""A second sweep of the same answers takes every seventh case: some values at each place, as 7 does not divide their number."""
+SOME = 7
+"""Every seventh case is some values at each place, and each value at some place: 7 and the number of values have no common factor."""
 
 HOSTILE = {
     "half a surrogate pair": rb'"\ud800"',
@@ -204,7 +204,7 @@ def test_views(replay):
         result = only_ours(lambda: node.view(RECORD_OF, ledger_version=BENT), path, name)
         if result is not None:
             only_ours(lambda result=result: (result.to_frame(), result._repr_html_(), repr(result)), path, name)
-    for typed, stride in ((True, 1), (False, OTHER_STRIDE)):
+    for typed, stride in ((True, 1), (False, SOME)):
         fetch = lambda typed=typed: toolkit.fetch_views(  # noqa: E731
             node, RECORD_OF, versions=SWEPT, typed=typed, progress=False
         )
@@ -228,7 +228,7 @@ def test_views_of_a_node_without_modules(replay, flatten):
     node = replay.node(transport=WithoutModules())
     fetch = lambda: toolkit.fetch_views(node, RECORD_OF, versions=SWEPT, flatten=flatten, progress=False)  # noqa: E731
     # A column of any JSON is text as soon as one value needs it, so the honest rows are not compared.
-    check_sweeps(replay, "/view", honest, fetch, values=False, stride=1 if flatten else OTHER_STRIDE)
+    check_sweeps(replay, "/view", honest, fetch, values=False, stride=1 if flatten else SOME)
 
 
 @pytest.mark.fault("any hostile leaf in a table item", "the row is a failure or a value; the others are read")
@@ -276,7 +276,7 @@ def test_events(replay):
     assert len(bent) > 10
     kept = truth[truth["ledger_version"].isin(others)].reset_index(drop=True)
     place, number = bent[0]
-    cases = list(bent_bodies(json.dumps(page[place]["events"][number]).encode()))
+    cases = list(bent_bodies(json.dumps(page[place]["events"][number]).encode(), SOME))
     cases = [case for case in cases if case[1] != "half an object"]  # then the page as a whole is no JSON
     for start in range(0, len(cases), len(bent)):
         chosen = cases[start : start + len(bent)]
@@ -301,13 +301,13 @@ def test_simulations(replay):
     replay.bend = lambda _: None
     node.simulate(REGISTER, sender="0xa11ce")
     (where,) = (url for _, url, _, _ in replay.recorded if "/simulate" in url)
-    for path, name, body in bent_bodies(replay.body(where), stride=37):
+    for path, name, body in bent_bodies(replay.body(where), stride=101):
         replay.bend = lambda request, body=body: body if request.url == where else None
         result = only_ours(lambda: node.simulate(REGISTER, sender="0xa11ce"), path, name)
         if result is not None:
             frames_of(result)
     request = toolkit.SimulationRequest(REGISTER, sender="0xa11ce")
-    for path, name, body in bent_bodies(replay.body(where), stride=211):
+    for path, name, body in bent_bodies(replay.body(where), stride=401):
         replay.bend = lambda request, body=body: body if request.url == where else None
         frames = only_ours(lambda: toolkit.fetch_simulations(node, [request], progress=False), path, name)
         assert len(frames.transactions) == 1
@@ -325,7 +325,7 @@ def test_pages_of_transactions(replay):
     place = next(number for number, one in enumerate(page) if one["type"] == "user_transaction")
     bent_version = FIRST + place
     others = [version for version in range(FIRST, LAST + 1) if version != bent_version]
-    for path, name, one in bent_bodies(json.dumps(page[place]).encode(), stride=41):
+    for path, name, one in bent_bodies(json.dumps(page[place]).encode(), stride=97):
         if name == "half an object":
             continue  # then the page as a whole is no JSON
         whole = json.dumps([*page[:place], "@one@", *page[place + 1 :]]).encode().replace(b'"@one@"', one)
@@ -361,7 +361,7 @@ def test_single_reads(replay, what):
         for (_, url, _, _), one in replay.recorded.items()
         if where in url and (where != "/v1" or url.endswith(where))
     )
-    for path, name, body in bent_bodies(honest, stride=7 if what == "module" else 1):
+    for path, name, body in bent_bodies(honest, stride=31 if what == "module" else SOME):
         replay.bend = lambda request, body=body: body if request.url == url else None
         node = replay.node()
         only_ours(lambda node=node: read(node), path, name)

@@ -20,35 +20,45 @@ def run(*lines):
     )
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ("import pandas, toolkit.dtypes, pyarrow.parquet", USE, READ),
-        ("import pyarrow.parquet, toolkit.dtypes", READ, "import pandas", USE),
-        ("import toolkit.dtypes, pandas, pyarrow.parquet", READ, USE),
-        # The first use of a name imports pyarrow, whose types are registered meanwhile.
-        ("import toolkit", "toolkit.dtypes.u128, toolkit.dtypes.to_arrow", "import pandas, pyarrow.parquet", USE, READ),
-    ],
-    ids=["pandas first", "pyarrow first", "toolkit first", "a name first"],
-)
-def test_pandas_and_arrow_know_the_types_in_any_order(lines, tmp_path):
-    """`dtype="u128"` works, and a file read by pyarrow alone has the extension type, whichever is imported first."""
+@pytest.fixture
+def native(tmp_path):
+    """Return the path of a file with a wide column of the extension type."""
     import pandas as pd
 
     from toolkit import dtypes
 
     path = tmp_path / "r.parquet"
     dtypes.write_parquet(pd.DataFrame({"v": pd.array([1], dtype="u128")}), path, wide="native")
-    done = run(f"path = {str(path)!r}", *lines)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("import pandas, toolkit.dtypes, pyarrow.parquet", USE, READ),
+        ("import pyarrow.parquet, toolkit.dtypes", READ, "import pandas", USE),
+        # The first use of a name imports pyarrow, whose types are registered meanwhile.
+        ("import toolkit", "toolkit.dtypes.u128, toolkit.dtypes.to_arrow", "import pandas, pyarrow.parquet", USE, READ),
+    ],
+    ids=["pandas first", "pyarrow first", "a name first"],
+)
+def test_pandas_and_arrow_know_the_types_in_any_order(lines, native):
+    """`dtype="u128"` works, and a file read by pyarrow alone has the extension type, whichever is imported first."""
+    done = run(f"path = {native!r}", *lines)
     assert done.returncode == 0, done.stderr
 
 
-def test_pandas_keeps_nothing_of_the_hook():
-    """The loader that registers the dtypes is pandas' own again, and the finder is gone."""
+def test_importing_loads_neither_library_and_leaves_pandas_as_it_is(native):
+    """The names are lazy, and a hook waits for the libraries; later pandas' loader is its own, and the finder is gone."""
     done = run(
-        "import sys, toolkit.dtypes, pandas",
+        "import sys, toolkit.dtypes",
+        "assert not {'pandas', 'pyarrow', 'numpy'} & set(sys.modules)",
+        "import pandas",
+        "assert {f._library for f in sys.meta_path if type(f).__name__ == '_AfterImport'} == {'dask.dataframe.extensions'}",
         "assert 'exec_module' not in vars(pandas.__loader__)",
         "assert [one for one in sys.meta_path if 'toolkit' in type(one).__module__ and one._library == 'pandas'] == []",
+        f"import pyarrow.parquet; path = {native!r}",
+        READ,
         USE,
     )
     assert done.returncode == 0, done.stderr
@@ -65,18 +75,6 @@ def test_plain_pandas_without_this_package_reads_text_or_bytes(tmp_path):
         dtypes.write_parquet(pd.DataFrame({"v": pd.array([5], dtype="u128")}), tmp_path / wide, wide=wide)
     read = f"found = {{wide: pandas.read_parquet(wide)['v'][0] for wide in {list(expected)}}}"
     done = run("import os, pandas", f"os.chdir({str(tmp_path)!r})", read, f"assert found == {expected!r}, found")
-    assert done.returncode == 0, done.stderr
-
-
-def test_importing_loads_neither_pandas_nor_pyarrow():
-    """The names are lazy, and a hook waits for the libraries."""
-    done = run(
-        "import sys, toolkit.dtypes",
-        "assert not {'pandas', 'pyarrow', 'numpy'} & set(sys.modules)",
-        "import pandas",
-        "assert {f._library for f in sys.meta_path if type(f).__name__ == '_AfterImport'} == {'dask.dataframe.extensions'}",
-        USE,
-    )
     assert done.returncode == 0, done.stderr
 
 

@@ -176,7 +176,7 @@ def test_one_governance_script_upgrades_the_framework_and_sets_a_schedule(ledger
 
 def test_every_step_of_the_calls_worth_watching_has_one_true_cause():
     """A dense sweep: gas moves only at milestones, and (the order book's) at the version of each order."""
-    chosen = embedded.Ledger.with_history(8, 600)
+    chosen = embedded.Ledger.with_history(8, 400)
     marks = {mark.version: mark.kind for mark in chosen.milestones}
     kinds = Counter()
     for function, arguments, types in CALLS:

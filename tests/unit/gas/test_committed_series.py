@@ -34,10 +34,10 @@ def at(position, kind=CODE, parts=frozenset(Part), what="upgrade"):
     return Change(1_000 + 10 * position - 5, kind, what, parts)
 
 
-def misses(names, **options):
-    """Return the rates of 100 generated histories that miss their bar, what went wrong, and all rates."""
+def misses(names, count, **options):
+    """Return the rates of generated histories that miss their bar, what went wrong, and all rates."""
     tally, wrong = Counter(), []
-    for seed in range(1_000_000, 1_000_100):
+    for seed in range(1_000_000, 1_000_000 + count):
         made = history(seed, **options)
         wrong += [f"{seed}: {note}" for note in score(made, analyse(made.frame, made.changes), tally)]
     measured = rates(tally)
@@ -45,24 +45,27 @@ def misses(names, **options):
     return [name for name in names if not within[name]], wrong, measured
 
 
-def test_the_bars_of_steps_hold_on_100_generated_histories():
-    """Named steps, new slots, wrong changes, wrong parts, histories without effect: each in its bar."""
-    missed, wrong, measured = misses([name for name in BARS if "unexplained" not in name])
+def test_the_bars_of_steps_hold_on_generated_histories():
+    """Named steps, new slots, wrong changes, wrong parts, histories without effect: each in its bar.
+
+    `tests/benchmarks/series` measures the rates, on hundreds of histories.
+    """
+    missed, wrong, measured = misses([name for name in BARS if "unexplained" not in name], 60)
     assert not missed, "\n".join([*missed, *wrong])
-    assert measured["resolvable steps named"][1] > 50
+    assert measured["resolvable steps named"][1] > 20
     inside, of = measured["intervals that hold the truth"]
     assert inside / of > 0.93
 
 
-def test_unexplained_shifts_are_found_or_listed_on_100_generated_histories():
+def test_unexplained_shifts_are_found_or_listed_on_generated_histories():
     """In histories that each have a shift nobody announced, most are found, nearly all are listed, few are false."""
-    missed, wrong, measured = misses(["unexplained false"], hidden=1.0)
+    missed, wrong, measured = misses(["unexplained false"], 50, hidden=1.0)
     assert not missed, "\n".join([*missed, *wrong])
     # Most of the others rise by one gas unit, which rounding of gradual growth would do as well; they are listed as
     # weak instead.
     found, of = measured["unexplained found"]
     listed, _ = measured["unexplained found or listed as weak"]
-    assert of > 40
+    assert of > 20
     assert found / of > 0.75, "\n".join(wrong)
     assert listed / of > 0.8, "\n".join(wrong)
 
@@ -236,7 +239,7 @@ def test_the_nearest_transactions_decide(more):
 
 def test_a_walk_that_passes_a_change_is_no_sure_step():
     """A cost that drifts differs between the two sides, but not between the transactions next to the change."""
-    costs = [200 * np.exp(np.cumsum(np.random.default_rng(seed).normal(size=400)) * 0.02) for seed in range(20)]
+    costs = [200 * np.exp(np.cumsum(np.random.default_rng(seed).normal(size=400)) * 0.02) for seed in range(8)]
     assert not any(step.sure for cost in costs for step in analyse(frame_of(np.ceil(cost)), [at(200)]).steps)
 
 
@@ -280,9 +283,9 @@ def test_payload_sizes_do_not_make_steps():
 
 
 def test_noise_without_an_effect_makes_no_step():
-    """30 % noise, 30 histories with 3 changes each: no step."""
+    """30 % noise, 10 histories with 3 changes each: no step."""
     rng = np.random.default_rng(6)
-    for _ in range(30):
+    for _ in range(10):
         frame = frame_of(np.ceil(40 * np.exp(0.3 * rng.normal(size=150))))
         assert analyse(frame, [at(40), at(80), at(120)]).steps == ()
 

@@ -335,7 +335,7 @@ def split(kinds: Ints) -> int | None:
         return None
     gained = gains(kinds)
     best = int(gained.argmax()) + 1
-    certain = scipy.stats.chi2.sf(gained[best - 1], count - 1) * gained.size < DESCRIBED
+    certain = scipy.special.chdtrc(count - 1, gained[best - 1]) * gained.size < DESCRIBED
     # What is nearer to an end is judged with the change there.
     return best if certain and MIN_SURE_CALLS <= best <= size - MIN_SURE_CALLS else None
 
@@ -422,7 +422,7 @@ class _Sides:
         """Return a level that only one side has."""
         mean, number = self._mean(level, later=later), int(self.counts[int(later), level])
         # Callers that repeat a call are worth fewer independent ones.
-        score = scipy.stats.norm.isf(self.chances[level] / 2) / math.sqrt(self.repeated)
+        score = -scipy.special.ndtri(self.chances[level] / 2) / math.sqrt(self.repeated)
         return Difference(
             before=None if later else mean,
             after=mean if later else None,
@@ -430,7 +430,7 @@ class _Sides:
             high=np.nan,
             count_before=0 if later else number,
             count_after=number if later else 0,
-            chance=2 * float(scipy.stats.norm.sf(score)),
+            chance=2 * float(scipy.special.ndtr(-score)),
             way=level,
             share=float(number / self.totals[int(later)]),
         )
@@ -457,7 +457,7 @@ class _Sides:
         else:
             score = moved / max(error, NOTHING)
             chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / self.repeated, -score))
-        around = max(float(scipy.stats.norm.ppf(BOUND)) * error, self.calls.width)
+        around = max(float(scipy.special.ndtri(BOUND)) * error, self.calls.width)
         found = Difference(one, two, two - one - around, two - one + around, *counts, chance)
         if not self.habits.freedom or min(counts) < MIN_SURE_CALLS:
             return found
@@ -486,6 +486,6 @@ def _late(kinds: Ints, places: Ints, place: int, *, constant: bool = False) -> i
     gained = gains(kinds)
     best, at = int(gained.argmax()) + 1, int(np.searchsorted(places, place))
     exact = np.ptp(kinds[:best]) == np.ptp(kinds[best:]) == 0  # where nothing varies, one call is enough
-    certain = scipy.stats.chi2.sf(gained[best - 1], len(np.unique(kinds)) - 1) * len(kinds) <= POSSIBLE
-    better = scipy.stats.chi2.sf(gained[best - 1] - gained[at - 1], 1) <= POSSIBLE
+    certain = scipy.special.chdtrc(len(np.unique(kinds)) - 1, gained[best - 1]) * len(kinds) <= POSSIBLE
+    better = scipy.special.chdtrc(1, gained[best - 1] - gained[at - 1]) <= POSSIBLE
     return int(places[best]) - place if best != at and certain and (exact or (better and not constant)) else 0
