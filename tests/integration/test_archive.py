@@ -333,7 +333,7 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
         assert 99 <= before < 549
         process = started(url, broken, 549, 100, executor="processes:2", files=files)
         while reached() == before and process.poll() is None:
-            time.sleep(0.01)
+            time.sleep(0.05)
         process.kill()
         process.communicate()
         assert reached() > before

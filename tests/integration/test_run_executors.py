@@ -56,7 +56,7 @@ def kill_when_rows_come(out, process_id):
     def kill():
         deadline = time.monotonic() + 60
         while RunStore(out).rows() < 1 and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(0.1)
         os.kill(process_id, signal.SIGKILL)
 
     thread = threading.Thread(target=kill)

@@ -103,7 +103,7 @@ def wait_for(out, rows):
     deadline = time.monotonic() + 120
     while rows_in(out) < rows:
         assert time.monotonic() < deadline, "the run writes nothing"
-        time.sleep(0.02)
+        time.sleep(0.1)  # counting takes a millisecond
 
 
 def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file, whole, server, silent_after, tmp_path):

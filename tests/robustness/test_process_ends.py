@@ -139,7 +139,7 @@ def running_study(url, tmp_path, executor):
             while not rows_in(out):
                 assert process.poll() is None
                 assert time.monotonic() < deadline, "the run writes nothing"
-                time.sleep(0.02)
+                time.sleep(0.1)
             yield process
         finally:
             process.kill()

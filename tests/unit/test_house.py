@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -57,9 +58,14 @@ LAZY_EXCEPTION = {
 }
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def imported_names(source: str, *, run: bool = False) -> list[tuple[str, bool]]:
     """Return (dotted name, at module level) for each name that a module imports; with `run`, not those for typing."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     top = {id(node) for node in tree.body}
     typing = [one for one in tree.body if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"]
     left_out = {id(node) for block in typing if run for node in ast.walk(block)}
@@ -250,7 +256,7 @@ def test_errors_of_the_package_are_in_one_file():
         f"{place.relative_to(PACKAGE)}: {node.name}"
         for place in PACKAGE.rglob("*.py")
         if place.name != "errors.py" or place.parent != PACKAGE
-        for node in ast.walk(ast.parse(place.read_text("utf-8")))
+        for node in ast.walk(parsed(place.read_text("utf-8")))
         if isinstance(node, ast.ClassDef)
         and any(isinstance(base, ast.Name) and base.id in names for base in node.bases)
     ]

@@ -28,7 +28,7 @@ from toolkit.errors import InputError
 ROOT = Path(__file__).resolve().parents[3]
 
 APT = ["0x1::aptos_coin::AptosCoin"]
-VERSIONS = (0, 7, 100, 233, 400, 599)
+VERSIONS = (0, 233, 400, 599)
 ACCOUNTS = ("0x1", "0xa11ce", "0xcafe", "0xfa17", "0x7ade7", "0xdead")
 RESOURCES = (
     "0x1::account::Account",
