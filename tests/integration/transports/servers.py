@@ -170,9 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
     def serve_drip(self) -> None:
         """Send slowly, but never stop for long."""
         self.send_response(200)
-        self.send_header("Content-Length", "8")
+        self.send_header("Content-Length", "12")
         self.end_headers()
-        for _ in range(8):
+        for _ in range(12):
             time.sleep(0.5)
             self.wfile.write(b"x")
             self.wfile.flush()
