@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
 _FORMS = "threads:8, processes:4, or the address of a Dask scheduler such as tcp://host:8786"
+# Maximum seconds to wait for the thread of a pool whose workers have ended; it ends at once.
+_END_S = 10
 # Seconds to wait for a scheduler; a wrong address should not take the 30 seconds of Dask to be reported.
 _CONNECT_S = 10
 
@@ -92,7 +94,7 @@ def _end_at_once(pool: futures.Executor) -> None:
     Threads cannot be stopped. Their reads end because the nodes that they read from have been closed.
     """
     workers = list((getattr(pool, "_processes", None) or {}).values())
-    outcomes = getattr(pool, "_result_queue", None)
+    outcomes, manager = getattr(pool, "_result_queue", None), getattr(pool, "_executor_manager_thread", None)
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
         worker.terminate()
@@ -102,6 +104,10 @@ def _end_at_once(pool: futures.Executor) -> None:
         for worker in workers:
             worker.join()
         outcomes._writer.close()  # noqa: SLF001 - multiprocessing has no public name for it
+    if manager is not None:
+        # While that thread ends, it closes the pipe by which Python wakes it at exit, which prints a traceback if the
+        # program exits at the same moment.
+        manager.join(_END_S)
 
 
 def _cluster(address: str) -> Any:
