@@ -15,7 +15,7 @@ from toolkit.errors import LedgerChanged, RunStopped, StudyError
 
 DEPTH = toolkit.ViewFunction("0xb00c::order_book::depth")
 REGISTER = {"committed": "0xcafe::registry::register"}
-VERSIONS = "0:1499/250"
+VERSIONS = "0:1499/150"
 
 
 @pytest.fixture(autouse=True)
