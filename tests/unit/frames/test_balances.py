@@ -266,7 +266,7 @@ def test_a_recorded_transfer_of_fungible_apt(shared_data):
     }
 
 
-def test_every_recorded_user_transaction_has_a_frame(shared_data):
+def test_recorded_user_transactions_have_a_frame(shared_data):
     """Three years of recorded answers, none trips; what they move adds up."""
     users = []
     for place in sorted((shared_data / "node").rglob("*.json")):
