@@ -95,14 +95,14 @@ def test_a_study_file_says_at_which_versions(tmp_path, node):
 
 def test_a_run_continues_and_takes_an_executor(tmp_path, node):
     study = toolkit.Study(
-        calls={"place": AT_VERSIONS, "depth": "0xb00c::order_book::depth"}, versions="100:599:25", node=node
+        calls={"place": AT_VERSIONS, "depth": "0xb00c::order_book::depth"}, versions="100:599:50", node=node
     )
     alone = study.run(tmp_path / "a", progress=False)
     pooled = study.run(tmp_path / "b", executor="threads:2", progress=False)
     assert pooled.digest == alone.digest
 
     def stop(_, done, __):
-        if done > 25:
+        if done > 12:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
