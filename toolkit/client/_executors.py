@@ -94,7 +94,8 @@ def _end_at_once(pool: futures.Executor) -> None:
     Threads cannot be stopped. Their reads end because the nodes that they read from have been closed.
     """
     workers = list((getattr(pool, "_processes", None) or {}).values())
-    outcomes, manager = getattr(pool, "_result_queue", None), getattr(pool, "_executor_manager_thread", None)
+    outcomes = getattr(pool, "_result_queue", None)
+    manager = getattr(pool, "_executor_manager_thread", None)
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
         worker.terminate()
