@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,6 @@ settings.load_profile("suite")
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# An optional package of jsonschema that builds a grammar for 1.6 seconds, for formats that no schema of these tests has.
-sys.modules.setdefault("rfc3987_syntax", None)
 
 # New objects before the garbage collector runs, as in the command line: what is imported and collected stays to the end.
 gc.set_threshold(100_000)

@@ -28,9 +28,6 @@ def run(folder: Path, seconds: float) -> None:
 
     A cell may take a quarter of the time limit, so that the cells after an endless one count too.
     """
-    # With this optional package, jsonschema, which nbformat imports, builds a grammar for formats that no notebook has.
-    # That takes longer than everything else before the kernel starts.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
