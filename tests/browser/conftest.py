@@ -204,7 +204,8 @@ def wait_for(lab, server):
 def shots(tmp_path, monkeypatch):
     """Return the folder for screenshots that the environment names; without one none are made, which take seconds."""
     if SHOTS not in os.environ:
-        monkeypatch.setattr("playwright.sync_api.Page.screenshot", lambda *_, **__: b"")
+        for owner in ("Page", "Locator"):
+            monkeypatch.setattr(f"playwright.sync_api.{owner}.screenshot", lambda *_, **__: b"")
         return tmp_path
     folder = Path(os.environ[SHOTS])
     folder.mkdir(parents=True, exist_ok=True)
@@ -281,14 +282,13 @@ JOIN = """async ([id, state, theme]) => {
 class Bare:
     """A page with one widget: messages go from the real Python object to its real front end and back."""
 
-    def __init__(self, page, widget, theme):
+    def __init__(self, pages, page, widget, theme):
         self.page, self.widget, self._sent, self._widgets = page, widget, [], {}
+        pages.shown[page] = self
         page.set_content(BARE)
-        page.expose_function("toPython", self._answer)
-        page.expose_function("toState", self._state)
-        self.drawn_ms = page.evaluate(JOIN, [widget.model_id, self._state(widget.model_id), theme])
+        self.drawn_ms = page.evaluate(JOIN, [widget.model_id, self.state(widget.model_id), theme])
 
-    def _state(self, model_id):
+    def state(self, model_id):
         """Return what a widget sends when it is opened, and listen to what it sends later."""
         from ipywidgets.widgets.widget import _instances
 
@@ -297,7 +297,7 @@ class Bare:
         state = {name: value for name, value in widget.get_state().items() if name != "layout"}
         return json.loads(json.dumps(state, default=str))
 
-    def _answer(self, model_id, text):
+    def answer(self, model_id, text):
         """Pass a message on; an empty text asks for what the background has changed since."""
         if text:
             self._widgets[model_id]._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
@@ -322,27 +322,52 @@ class Bare:
         self.page.wait_for_function("() => window.settled()")
 
 
+class Pages:
+    """The pages that tests use one after the other: a new one takes six times as long as a form on a used one."""
+
+    def __init__(self, browser):
+        self.context, self._free, self.shown = browser.new_context(), [], {}
+        self.context.expose_binding("toPython", lambda source, *given: self.shown[source["page"]].answer(*given))
+        self.context.expose_binding("toState", lambda source, *given: self.shown[source["page"]].state(*given))
+
+    def take(self, width, height):
+        """Return an empty page."""
+        page = self._free.pop() if self._free else self.context.new_page()
+        page.mouse.move(0, 0)
+        page.set_viewport_size({"width": width, "height": height})
+        return page
+
+    def give_back(self, page):
+        """Empty a page, for the next test."""
+        page.goto("about:blank")
+        self.shown.pop(page, None)
+        self._free.append(page)
+
+
 @pytest.fixture(scope="session")
-def context(browser):
-    """Return the context of all bare pages, which store nothing: a new one takes four times as long as a page."""
-    return browser.new_context()
+def pages(browser):
+    """Return the pages that all tests of forms share."""
+    return Pages(browser)
 
 
 @pytest.fixture
-def bare(context):
+def bare(pages):
     """Return a function that shows a widget on a bare page; errors of its scripts fail the test."""
-    pages, errors = [], []
+    taken, errors = [], []
+
+    def note(error):
+        errors.append(str(error))
 
     def show(widget, *, theme="light", width=1280, height=900):
-        page = context.new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        return Bare(page, widget, theme)
+        page = pages.take(width, height)
+        taken.append(page)
+        page.on("pageerror", note)
+        return Bare(pages, page, widget, theme)
 
     yield show
-    for page in pages:
-        page.close()
+    for page in taken:
+        page.remove_listener("pageerror", note)
+        pages.give_back(page)
     assert errors == []
 
 
