@@ -23,7 +23,18 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = "LEDGER_TOOLKIT_BROWSER_TESTS"
 SHOTS = "LEDGER_TOOLKIT_SHOTS"
 NEWS = "@jupyterlab/apputils-extension:announcements"  # it would put a question over the page
+# Extensions that the test extra brings, and those that start processes: no form needs them, and each takes its time.
+UNUSED = ("@jupyter/nbgrader", "@voila-dashboards/jupyterlab-preview")
+OF_NBGRADER = (
+    f"nbgrader.server_extensions.{part}"
+    for part in ("assignment_list", "course_list", "formgrader", "validate_assignment")
+)
+UNUSED_BY_THE_SERVER = dict.fromkeys(
+    ("jupyter_lsp", "jupyter_server_terminals", "voila.server_extension", *OF_NBGRADER), False
+)
 START_S = 120
+ERRORS_OF_NOTEBOOK_7 = ("reading 'schema'", "Command 'filebrowser:open-path' not registered")
+"""What its own scripts throw when it opens a notebook."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -81,15 +92,46 @@ def browser(chromium):
 
 
 class Lab:
-    """A running JupyterLab with settings of its own."""
+    """A running JupyterLab with settings of its own, and one page on it, which takes 6 s of processor time to open."""
 
     def __init__(self, folder, port):
         self.folder, self.url = folder, f"http://127.0.0.1:{port}"
-        self.context = None  # of all pages, so that the scripts of JupyterLab are read and compiled once
+        self.context = self.page = None
 
-    def theme(self, name):
-        """Choose the theme of pages opened from now on."""
-        write(self.folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings", {"theme": name})
+    def show(self, browser, name, *, classic=False, reload=False):
+        """Show a notebook, and wait for its kernel; in JupyterLab as one more tab, or, after `reload`, on a new page.
+
+        `classic` opens it in Notebook 7 instead, which the same server offers.
+        """
+        from playwright.sync_api import expect
+
+        self.context = self.context or browser.new_context()
+        if classic:
+            page = self.context.new_page()
+            self._goto(page, f"notebooks/{name}.ipynb")
+        elif reload or not self.page:
+            page = self.page = self.page or self.context.new_page()
+            self._goto(page, f"lab/tree/{name}.ipynb?reset")
+            self.run("application:toggle-left-area")  # the file browser takes a quarter of the width
+        else:
+            page = self.page
+            self.run("docmanager:open", path=f"{name}.ipynb")
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
+        # Until the page knows its kernel, running a cell would ask which one to take.
+        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
+        return page
+
+    def _goto(self, page, path):
+        answer = page.goto(f"{self.url}/{path}")
+        assert answer.ok, f"{answer.url} answers with status {answer.status}"
+
+    def run(self, command, **arguments):
+        """Run a command of JupyterLab, as its menus do."""
+        self.page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=120_000)
+        self.page.evaluate(
+            "async ([name, given]) => { await jupyterapp.commands.execute(name, given) }", [command, arguments]
+        )
 
     def end_kernels(self, page):
         """End all kernels, as when JupyterLab is started again the next day."""
@@ -99,39 +141,40 @@ class Lab:
             await fetch(`/api/sessions/${one.id}`, { method: "DELETE", headers });
         }""")
 
-    def open(self, browser, source, *, name, errors, width=1200, height=1250, classic=False):
-        """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`.
+    def close(self, page):
+        """Close a notebook and end its kernel."""
+        if page is self.page:
+            self.run("docmanager:save")  # closing would ask
+            self.run("application:close-all")
+        self.end_kernels(page)
+        if page is not self.page:
+            page.close()
 
-        `classic` opens it in Notebook 7 instead, which the same server offers.
-        """
-        from playwright.sync_api import expect
 
+@pytest.fixture
+def notebook(lab, browser):
+    """Return a function that opens a new notebook and runs its one cell; errors of the page's scripts fail the test."""
+    from playwright.sync_api import expect
+
+    opened, errors = [], []
+
+    def note(error):
+        errors.append(str(error))
+
+    def start(source, *, name, theme="Light", width=1200, height=1250, classic=False):
         if classic and importlib.util.find_spec("notebook") is None:
             missing("notebook is not installed")
-        cell = {
-            "cell_type": "code",
-            "execution_count": None,
-            "id": "a",
-            "metadata": {},
-            "outputs": [],
-            "source": source,
-        }
+        cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": []}
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-        book = {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-        write(self.folder / f"work/{name}.ipynb", book)
-        self.context = self.context or browser.new_context()
-        page = self.context.new_page()
+        book = {"cells": [cell | {"source": source}], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+        write(lab.folder / f"work/{name}.ipynb", book)
+        page = lab.show(browser, name, classic=classic)
+        opened.append(page)
         page.set_viewport_size({"width": width, "height": height})
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        answer = page.goto(f"{self.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
-        assert answer.ok, f"{answer.url} answers with status {answer.status}"
-        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
-        # Until the page knows its kernel, running a cell would ask which one to take.
-        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
+        page.on("pageerror", note)
         if not classic:
-            page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
+            lab.run("apputils:change-theme", theme=f"JupyterLab {theme}")
         for _ in range(5):  # the kernel is idle before the page can reach it
             question = page.locator(".jp-Dialog")
             assert not question.count(), question.first.inner_text()
@@ -148,6 +191,13 @@ class Lab:
         assert not trouble.count(), trouble.first.inner_text()
         return page
 
+    yield start
+    for page in opened:
+        page.remove_listener("pageerror", note)
+        if not page.is_closed():
+            lab.close(page)
+    assert [error for error in errors if not any(words in error for words in ERRORS_OF_NOTEBOOK_7)] == []
+
 
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,12 +209,14 @@ def lab(chromium, tmp_path_factory):
     """Start JupyterLab on loopback, away from the user's own settings; stop it at the end."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "work").mkdir()
-    write(folder / "config/labconfig/page_config.json", {"disabledExtensions": {NEWS: True}})
+    write(folder / "config/labconfig/page_config.json", {"disabledExtensions": dict.fromkeys([NEWS, *UNUSED], True)})
+    write(folder / "config/jupyter_server_config.json", {"ServerApp": {"jpserver_extensions": UNUSED_BY_THE_SERVER}})
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root", "--LabApp.news_url=None"]
+    command += ["--expose-app-in-browser"]  # which lets a test open one notebook after the other on one page
     command += [
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         f"--ServerApp.root_dir={folder}/work",

@@ -27,10 +27,9 @@ show("mathematics", pd.DataFrame({"text": ["$x^2$"]}))
 """
 
 
-def test_dollar_signs_from_the_chain_are_no_mathematics(lab, browser):
+def test_dollar_signs_from_the_chain_are_no_mathematics(notebook):
     """Frames and results show the dollars; a frame of the user's own is typeset as before."""
-    errors = []
-    page = lab.open(browser, SOURCE, name="mathematics", errors=errors)
+    page = notebook(SOURCE, name="mathematics")
     outputs = page.locator(".jp-OutputArea-child")
     outputs.filter(has=page.locator("mjx-container")).first.wait_for(timeout=120_000)  # MathJax has been loaded and ran
     typeset = {}
@@ -39,5 +38,3 @@ def test_dollar_signs_from_the_chain_are_no_mathematics(lab, browser):
         typeset[name] = after.locator("mjx-container").count() > 0
         assert typeset[name] or "$x^2$" in after.inner_text()
     assert typeset == {"frame": False, "result": False, "mathematics": True}
-    assert errors == []
-    page.close()

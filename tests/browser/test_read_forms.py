@@ -121,13 +121,11 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     page.screenshot(path=shots / "item_missing.png", full_page=True)
 
 
-def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots, axe):
+def test_a_nested_vector_and_a_table_item_in_jupyterlab(notebook, shots, axe):
     """As a person: rows in rows are added and filled, the sum is read; a key is found and its item read; both are kept."""
     from playwright.sync_api import expect
 
-    errors = []
-    lab.theme("JupyterLab Light")
-    page = lab.open(browser, CELL, name="reads", errors=errors)
+    page = notebook(CELL, name="reads")
     view, item = (page.locator(".ltk:not(.ltk-picture)").nth(place) for place in (0, 1))
     keys = page.keyboard
     view.get_by_role("combobox", name="Function").fill("0xcafe::sums::total", timeout=120_000)
@@ -167,5 +165,3 @@ def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots, axe
                 keys.press(key)
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
     expect(page.locator(".jp-InputPrompt").first).to_have_text("[1]:")
-    page.close()
-    assert errors == []

@@ -16,12 +16,12 @@ form"""
 
 
 @pytest.mark.parametrize("classic", [False, True], ids=["JupyterLab", "Notebook 7"])
-def test_a_reopened_notebook_shows_the_last_result(lab, browser, shots, request, classic):
+def test_a_reopened_notebook_shows_the_last_result(notebook, lab, browser, shots, classic):
     """Simulate and save; without the kernel, and in a new one, the picture with the result is there, and no error."""
     from playwright.sync_api import expect
 
     name = f"reopened{int(classic)}"
-    view = lab.open(browser, SOURCE, name=name, errors=[], classic=classic)
+    view = notebook(SOURCE, name=name, classic=classic)
     picture = view.locator(".ltk-picture")
     view.get_by_role("button", name="Simulate", exact=True).click()
     expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
@@ -37,11 +37,11 @@ def test_a_reopened_notebook_shows_the_last_result(lab, browser, shots, request,
         view.wait_for_timeout(100)
     outputs = json.loads(saved.read_text("utf-8"))["cells"][0]["outputs"]
     lab.end_kernels(view)
-    view.close()
+    if classic:
+        view.close()
 
-    again = lab.context.new_page()
+    again = lab.show(browser, name, classic=classic, reload=True)
     again.set_viewport_size({"width": 1200, "height": 900})
-    again.goto(f"{lab.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
     shown = again.locator(".ltk-picture")
     expect(shown).to_be_visible(timeout=120_000)
     expect(shown).to_contain_text("From: embedded, version 4,999")
@@ -50,5 +50,6 @@ def test_a_reopened_notebook_shows_the_last_result(lab, browser, shots, request,
     again.screenshot(path=shots / f"{name}.png")
     expect(again.get_by_text("model not found")).to_be_hidden()
     expect(again.get_by_text("Loading widget")).to_be_hidden()
-    again.close()
+    if classic:
+        again.close()
     assert [list(one["data"]) for one in outputs][1] == ["text/html", "text/plain"]

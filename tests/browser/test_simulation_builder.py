@@ -10,26 +10,6 @@ pytestmark = pytest.mark.browser
 
 SIMULATION = "import toolkit\n\nform = toolkit.widgets.SimulationBuilder(toolkit.connect())\nform"
 WORKBENCH = "import toolkit\n\nbench = toolkit.widgets.Workbench()\nbench"
-ERRORS_OF_NOTEBOOK_7 = ("reading 'schema'", "Command 'filebrowser:open-path' not registered")
-"""What its own scripts throw when it opens a notebook."""
-
-
-@pytest.fixture
-def page(lab, browser, request):
-    """Return a page with a widget on it; errors of its scripts fail the test."""
-    opened, errors = [], []
-
-    def start(source, theme, first, **about):
-        lab.theme(f"JupyterLab {theme}")
-        page = lab.open(browser, source, name=request.node.name, errors=errors, **about)
-        opened.append(page)
-        page.get_by_role("button", name=first, exact=True).wait_for(timeout=120_000)
-        return page
-
-    yield start
-    for page in opened:
-        page.close()
-    assert [error for error in errors if not any(words in error for words in ERRORS_OF_NOTEBOOK_7)] == []
 
 
 def tab_to(view, control):
@@ -55,11 +35,11 @@ def press_on_all(view, keys):
                 view.keyboard.press(key)
 
 
-def test_simulations_by_keyboard_alone(page, shots, axe):
+def test_simulations_by_keyboard_alone(notebook, shots, axe):
     """A bad entry, a transfer, a fee payer, a failing call, without the mouse; single keys change no cell; a restart."""
     from playwright.sync_api import expect
 
-    view = page(SIMULATION, "Light", "Simulate")
+    view = notebook(SIMULATION, name="simulations")
     keys, status = view.keyboard, view.locator(".ltk-status")
     view.get_by_label("Sender", exact=True).focus()
     keys.type("0xa11ce")
@@ -120,11 +100,11 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     view.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
 
 
-def test_the_workbench_by_keyboard_alone(page, shots, axe):
-    """A node, a nested vector of a simulation, a view and a table item, in the dark theme."""
+def test_the_workbench_by_keyboard_alone(notebook, shots, axe):
+    """A node, a nested vector of a simulation, a view, a table item and a study, in the dark theme."""
     from playwright.sync_api import expect
 
-    view = page(WORKBENCH, "Dark", "Connect")
+    view = notebook(WORKBENCH, name="workbench", theme="Dark")
     keys = view.keyboard
     tab_to(view, view.get_by_role("button", name="Connect"))
     keys.press("Enter")
@@ -157,15 +137,26 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     keys.type("alice")
     keys.press("Control+Enter")
     expect(items).to_contain_text("registered_at")
+    view.get_by_role("tab", name="Table item", exact=True).focus()
+    keys.press("ArrowRight")
+    gas = view.get_by_role("tabpanel", name="Gas")
+    tab_to(view, gas.get_by_role("combobox", name="Function"))
+    keys.type("0xcafe::registry::size")
+    expect(gas.get_by_text("The function takes no arguments.")).to_be_visible()
+    gas.get_by_label("Versions", exact=True).fill("3000:4000")
+    keys.press("Control+Enter")
+    expect(gas.locator(".ltk-status")).to_have_text(re.compile(r"1 step found in \d+ observations\."), timeout=120_000)
+    gas.get_by_role("tabpanel", name="Steps").locator("details.ltk-step summary").press("Enter")
+    expect(gas.get_by_text("459 of 512 parameters changed").first).to_be_visible()
     view.screenshot(path=shots / "lab_workbench_dark.png")
     assert axe(view) == []
 
 
-def test_notebook_7_leaves_the_keys_to_the_form(page, shots):
+def test_notebook_7_leaves_the_keys_to_the_form(notebook, shots):
     """A transfer is simulated there too, and single keys change no cell."""
     from playwright.sync_api import expect
 
-    view = page(SIMULATION, "Light", "Simulate", classic=True)
+    view = notebook(SIMULATION, name="notebook_7", classic=True)
     view.get_by_label("Sender", exact=True).fill("0xa11ce")
     view.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
     view.get_by_label("to address").fill("0xb0b")
