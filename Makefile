@@ -31,14 +31,14 @@ docs: .venv/.for-docs
 # Runs every part although an earlier one failed, and ends with the closing line of each. Three lanes go on at once: the
 # tests, the browser's tests, and lint, notebooks, documentation and its search one after the other; the last two lanes are
 # printed at the end. The first two begin when everything is compiled, beside which lint leaves a core free.
-# The browser's tests wait for pages more than they compute, so the others give way to them.
+# The tests give way to both others: only they use every core to their end, so no core waits for a lane that needs one.
 BESIDE := browser lint notebooks docs search
 PARTS := unit $(BESIDE)
 
 test: .venv/.for-all
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
 	run() { nice -n $$1 $(MAKE) --no-print-directory $$2 2>&1 && touch "$$logs/$$2.passed"; }; \
-	for part in lint notebooks docs search; do run 5 $$part >"$$logs/$$part"; done & \
+	for part in lint notebooks docs search; do run 2 $$part >"$$logs/$$part"; done & \
 	$(COMPILE); \
 	run 0 browser >"$$logs/browser" & \
 	run 5 unit | tee "$$logs/unit"; \

@@ -141,6 +141,15 @@ class Lab:
             await fetch(`/api/sessions/${one.id}`, { method: "DELETE", headers });
         }""")
 
+    def press(self, page, keys):
+        """Press keys on a control of each kind; `test_forms` does so on all, and says what notebooks listen to."""
+        for kind in ("input[type=text]", "input[type=checkbox]", "select", "textarea", "button", "summary"):
+            control = page.locator(f".ltk-inside {kind}:visible").first
+            if control.count():
+                control.focus()
+                for key in keys:
+                    page.keyboard.press(key)
+
     def close(self, page):
         """Close a notebook and end its kernel."""
         if page is self.page:

@@ -121,7 +121,7 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     page.screenshot(path=shots / "item_missing.png", full_page=True)
 
 
-def test_a_nested_vector_and_a_table_item_in_jupyterlab(notebook, shots, axe):
+def test_a_nested_vector_and_a_table_item_in_jupyterlab(notebook, lab, shots, axe):
     """As a person: rows in rows are added and filled, the sum is read; a key is found and its item read; both are kept."""
     from playwright.sync_api import expect
 
@@ -158,10 +158,6 @@ def test_a_nested_vector_and_a_table_item_in_jupyterlab(notebook, shots, axe):
     page.screenshot(path=shots / "lab_table_item.png")
     assert axe(page, ".jp-Notebook .ltk") == []  # also of two forms in one notebook
     cells = page.locator(".jp-Notebook .jp-Cell").count()
-    for control in item.locator(":is(input, select, textarea, button, summary)").all():
-        if control.is_visible():
-            control.focus()
-            for key in ("x", "b", "j"):
-                keys.press(key)
+    lab.press(page, ("x", "b", "j"))
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
     expect(page.locator(".jp-InputPrompt").first).to_have_text("[1]:")

@@ -25,17 +25,7 @@ def tab_to(view, control):
     raise AssertionError(f"Tab does not lead to {control}")
 
 
-def press_on_all(view, keys):
-    """Press keys on each control of the form."""
-    view.evaluate("document.querySelectorAll('.ltk details').forEach((one) => (one.open = true))")
-    for control in view.locator(".ltk :is(input, select, textarea, button, summary)").all():
-        if control.is_visible():
-            control.focus()
-            for key in keys:
-                view.keyboard.press(key)
-
-
-def test_simulations_by_keyboard_alone(notebook, shots, axe):
+def test_simulations_by_keyboard_alone(notebook, lab, shots, axe):
     """A bad entry, a transfer, a fee payer, a failing call, without the mouse; single keys change no cell; a restart."""
     from playwright.sync_api import expect
 
@@ -86,7 +76,7 @@ def test_simulations_by_keyboard_alone(notebook, shots, axe):
 
     cells = view.locator(".jp-Notebook .jp-Cell").count()
     assert axe(view) == []
-    press_on_all(view, ("x", "b", "j", "ArrowDown"))
+    lab.press(view, ("x", "b", "j", "ArrowDown"))
     expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
     assert view.locator(".jp-Notebook .jp-Cell").count() == cells
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
@@ -150,22 +140,3 @@ def test_the_workbench_by_keyboard_alone(notebook, shots, axe):
     expect(gas.get_by_text("459 of 512 parameters changed").first).to_be_visible()
     view.screenshot(path=shots / "lab_workbench_dark.png")
     assert axe(view) == []
-
-
-def test_notebook_7_leaves_the_keys_to_the_form(notebook, shots):
-    """A transfer is simulated there too, and single keys change no cell."""
-    from playwright.sync_api import expect
-
-    view = notebook(SIMULATION, name="notebook_7", classic=True)
-    view.get_by_label("Sender", exact=True).fill("0xa11ce")
-    view.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
-    view.get_by_label("to address").fill("0xb0b")
-    view.get_by_label("amount u64").fill("100")
-    view.get_by_label("amount u64").press("Control+Enter")
-    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
-    expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
-    view.screenshot(path=shots / "notebook_7.png")
-    cells = view.locator(".jp-Notebook .jp-Cell").count()
-    press_on_all(view, ("x", "b"))
-    expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
-    assert view.locator(".jp-Notebook .jp-Cell").count() == cells
