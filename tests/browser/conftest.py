@@ -218,7 +218,8 @@ def lab(chromium, tmp_path_factory):
     """Start JupyterLab on loopback, away from the user's own settings; stop it at the end."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "work").mkdir()
-    write(folder / "config/labconfig/page_config.json", {"disabledExtensions": dict.fromkeys([NEWS, *UNUSED], True)})
+    about = {"buildCheck": False, "disabledExtensions": dict.fromkeys([NEWS, *UNUSED], True)}
+    write(folder / "config/labconfig/page_config.json", about)
     write(folder / "config/jupyter_server_config.json", {"ServerApp": {"jpserver_extensions": UNUSED_BY_THE_SERVER}})
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
