@@ -24,7 +24,7 @@ def test_a_reopened_notebook_shows_the_last_result(notebook, lab, browser, shots
     from playwright.sync_api import expect
 
     name = f"reopened{int(classic)}"
-    view = notebook(SOURCE, name=name, classic=classic)
+    view = notebook(SOURCE, name=name, classic=classic, strict=False)
     picture = view.locator(".ltk-picture")
     view.get_by_role("button", name="Simulate", exact=True).click()
     expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
