@@ -66,9 +66,10 @@ unit: .venv/.for-tests
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --max-worker-restart 0 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
-# Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share a server and a page.
+# Apart from the others: Playwright leaves an event loop running in its process. A file runs in one worker: the tests in
+# JupyterLab are one file, which starts it once.
 browser: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadgroup --ignore tests/browser/test_docs_search.py tests/browser
+	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --ignore tests/browser/test_docs_search.py tests/browser
 
 # Everyday questions to the search of the site that `make docs` has built.
 search: .venv/.for-tests

@@ -37,14 +37,6 @@ ERRORS_OF_NOTEBOOK_7 = ("reading 'schema'", "Command 'filebrowser:open-path' not
 """What its own scripts throw when it opens a notebook."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Run the tests that need JupyterLab in one worker, which starts it once."""
-    for item in items:
-        if "lab" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("lab"))
-
-
 @pytest.fixture(scope="module")
 def node():
     """Return the embedded node."""
