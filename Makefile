@@ -31,14 +31,14 @@ docs: .venv/.for-docs
 # Runs every part although an earlier one failed, and ends with the closing line of each. Three lanes go on at once: the
 # tests, the browser's tests, and lint, notebooks, documentation and its search one after the other; the last two lanes are
 # printed at the end. The first two begin when everything is compiled, beside which lint leaves a core free.
-# The browser's tests wait for pages more than they compute, so the others give way to them.
+# The tests give way to both others: only they use every core to their end, so no core waits for a lane that needs one.
 BESIDE := browser lint notebooks docs search
 PARTS := unit $(BESIDE)
 
 test: .venv/.for-all
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
 	run() { nice -n $$1 $(MAKE) --no-print-directory $$2 2>&1 && touch "$$logs/$$2.passed"; }; \
-	for part in lint notebooks docs search; do run 5 $$part >"$$logs/$$part"; done & \
+	for part in lint notebooks docs search; do run 2 $$part >"$$logs/$$part"; done & \
 	$(COMPILE); \
 	run 0 browser >"$$logs/browser" & \
 	run 5 unit | tee "$$logs/unit"; \
@@ -66,9 +66,10 @@ unit: .venv/.for-tests
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --max-worker-restart 0 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
-# Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
+# Apart from the others: Playwright leaves an event loop running in its process. A file runs in one worker: the tests in
+# JupyterLab are one file, which starts it once.
 browser: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadgroup --ignore tests/browser/test_docs_search.py tests/browser
+	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadfile --ignore tests/browser/test_docs_search.py tests/browser
 
 # Everyday questions to the search of the site that `make docs` has built.
 search: .venv/.for-tests

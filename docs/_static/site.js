@@ -18,7 +18,9 @@ if (location.protocol === "file:" && location.pathname.endsWith("/search.html"))
 // Sphinx finds only pages that have all words of a question. If no page has, list those that have most of them.
 function listNearest(question) {
   const found = new Map();
-  for (const word of Search._parseQuery(question)[1]) {
+  const [skipped, stemmer] = [new Set(stopwords), new Stemmer()];
+  const words = splitQuery(question.toLowerCase()).filter((word) => !skipped.has(word));
+  for (const word of new Set(words.map((one) => stemmer.stemWord(one)))) {
     const results = Search.performTermsSearch(new Set([word]), new Set());
     for (const result of results) {
       const [page, title] = result;

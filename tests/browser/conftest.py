@@ -23,15 +23,18 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = "LEDGER_TOOLKIT_BROWSER_TESTS"
 SHOTS = "LEDGER_TOOLKIT_SHOTS"
 NEWS = "@jupyterlab/apputils-extension:announcements"  # it would put a question over the page
+# Extensions that the test extra brings, and those that start processes: no form needs them, and each takes its time.
+UNUSED = ("@jupyter/nbgrader", "@voila-dashboards/jupyterlab-preview")
+OF_NBGRADER = (
+    f"nbgrader.server_extensions.{part}"
+    for part in ("assignment_list", "course_list", "formgrader", "validate_assignment")
+)
+UNUSED_BY_THE_SERVER = dict.fromkeys(
+    ("jupyter_lsp", "jupyter_server_terminals", "voila.server_extension", *OF_NBGRADER), False
+)
 START_S = 120
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Run the tests that need JupyterLab in one worker, which starts it once."""
-    for item in items:
-        if "lab" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("lab"))
+ERRORS_OF_NOTEBOOK_7 = ("reading 'schema'", "Command 'filebrowser:open-path' not registered")
+"""What its own scripts throw when it opens a notebook."""
 
 
 @pytest.fixture(scope="module")
@@ -80,16 +83,51 @@ def browser(chromium):
         running.close()
 
 
+COMMAND = """async ([name, given]) => {
+  const late = new Promise((_, fail) => setTimeout(() => fail(new Error(`${name} does not end`)), 120_000));
+  await Promise.race([jupyterapp.commands.execute(name, given), late]);
+}"""
+
+
 class Lab:
-    """A running JupyterLab with settings of its own."""
+    """A running JupyterLab with settings of its own, and one page on it, which takes 6 s of processor time to open."""
 
     def __init__(self, folder, port):
         self.folder, self.url = folder, f"http://127.0.0.1:{port}"
-        self.context = None  # of all pages, so that the scripts of JupyterLab are read and compiled once
+        self.context = self.page = None
 
-    def theme(self, name):
-        """Choose the theme of pages opened from now on."""
-        write(self.folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings", {"theme": name})
+    def show(self, browser, name, *, classic=False, reload=False):
+        """Show a notebook, and wait for its kernel; in JupyterLab as one more tab, or, after `reload`, on a new page.
+
+        `classic` opens it in Notebook 7 instead, which the same server offers.
+        """
+        from playwright.sync_api import expect
+
+        self.context = self.context or browser.new_context()
+        if classic:
+            page = self.context.new_page()
+            self._goto(page, f"notebooks/{name}.ipynb")
+        elif reload or not self.page:
+            page = self.page = self.page or self.context.new_page()
+            self._goto(page, f"lab/tree/{name}.ipynb?reset")
+            self.run("application:toggle-left-area")  # the file browser takes a quarter of the width
+        else:
+            page = self.page
+            self.run("docmanager:open", path=f"{name}.ipynb")
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
+        # Until the page knows its kernel, running a cell would ask which one to take.
+        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
+        return page
+
+    def _goto(self, page, path):
+        answer = page.goto(f"{self.url}/{path}")
+        assert answer.ok, f"{answer.url} answers with status {answer.status}"
+
+    def run(self, command, **arguments):
+        """Run a command of JupyterLab, as its menus do."""
+        self.page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=120_000)
+        self.page.evaluate(COMMAND, [command, arguments])
 
     def end_kernels(self, page):
         """End all kernels, as when JupyterLab is started again the next day."""
@@ -99,39 +137,57 @@ class Lab:
             await fetch(`/api/sessions/${one.id}`, { method: "DELETE", headers });
         }""")
 
-    def open(self, browser, source, *, name, errors, width=1200, height=1250, classic=False):
-        """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`.
+    def press(self, page, keys):
+        """Press keys on a control of each kind; `test_forms` does so on all, and says what notebooks listen to."""
+        for kind in ("input[type=text]", "input[type=checkbox]", "select", "textarea", "button", "summary"):
+            control = page.locator(f".ltk-inside {kind}:visible").first
+            if control.count():
+                control.focus()
+                for key in keys:
+                    page.keyboard.press(key)
 
-        `classic` opens it in Notebook 7 instead, which the same server offers.
-        """
-        from playwright.sync_api import expect
+    def close(self, page):
+        """Close a notebook and end its kernel; a page that a failed test left with a question is given up."""
+        if page is self.page and not page.locator(".jp-Dialog").count():
+            self.run("docmanager:save")  # closing would ask
+            self.run("application:close-all")
+            self.end_kernels(page)
+            return
+        self.end_kernels(page)
+        page.close()
+        if page is self.page:
+            self.page = None
 
+
+@pytest.fixture
+def notebook(lab, browser):
+    """Return a function that opens a new notebook and runs its one cell; errors of the page's scripts fail the test.
+
+    Unless it is not `strict`, as when the test ends kernels: what JupyterLab throws then is not the form's.
+    """
+    from playwright.sync_api import expect
+
+    opened, listened, errors = [], [], []
+
+    def note(error):
+        errors.append(str(error))
+
+    def start(source, *, name, theme="Light", width=1200, height=1250, classic=False, strict=True):
         if classic and importlib.util.find_spec("notebook") is None:
             missing("notebook is not installed")
-        cell = {
-            "cell_type": "code",
-            "execution_count": None,
-            "id": "a",
-            "metadata": {},
-            "outputs": [],
-            "source": source,
-        }
+        cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": []}
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-        book = {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-        write(self.folder / f"work/{name}.ipynb", book)
-        self.context = self.context or browser.new_context()
-        page = self.context.new_page()
+        book = {"cells": [cell | {"source": source}], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+        write(lab.folder / f"work/{name}.ipynb", book)
+        page = lab.show(browser, name, classic=classic)
+        opened.append(page)
         page.set_viewport_size({"width": width, "height": height})
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        answer = page.goto(f"{self.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
-        assert answer.ok, f"{answer.url} answers with status {answer.status}"
-        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
-        # Until the page knows its kernel, running a cell would ask which one to take.
-        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
+        if strict:
+            page.on("pageerror", note)
+            listened.append(page)
         if not classic:
-            page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
+            lab.run("apputils:change-theme", theme=f"JupyterLab {theme}")
         for _ in range(5):  # the kernel is idle before the page can reach it
             question = page.locator(".jp-Dialog")
             assert not question.count(), question.first.inner_text()
@@ -148,6 +204,14 @@ class Lab:
         assert not trouble.count(), trouble.first.inner_text()
         return page
 
+    yield start
+    for page in listened:
+        page.remove_listener("pageerror", note)
+    for page in opened:
+        if not page.is_closed():
+            lab.close(page)
+    assert [error for error in errors if not any(words in error for words in ERRORS_OF_NOTEBOOK_7)] == []
+
 
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,12 +223,15 @@ def lab(chromium, tmp_path_factory):
     """Start JupyterLab on loopback, away from the user's own settings; stop it at the end."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "work").mkdir()
-    write(folder / "config/labconfig/page_config.json", {"disabledExtensions": {NEWS: True}})
+    about = {"buildCheck": False, "disabledExtensions": dict.fromkeys([NEWS, *UNUSED], True)}
+    write(folder / "config/labconfig/page_config.json", about)
+    write(folder / "config/jupyter_server_config.json", {"ServerApp": {"jpserver_extensions": UNUSED_BY_THE_SERVER}})
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root", "--LabApp.news_url=None"]
+    command += ["--expose-app-in-browser"]  # which lets a test open one notebook after the other on one page
     command += [
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         f"--ServerApp.root_dir={folder}/work",
@@ -204,7 +271,8 @@ def wait_for(lab, server):
 def shots(tmp_path, monkeypatch):
     """Return the folder for screenshots that the environment names; without one none are made, which take seconds."""
     if SHOTS not in os.environ:
-        monkeypatch.setattr("playwright.sync_api.Page.screenshot", lambda *_, **__: b"")
+        for owner in ("Page", "Locator"):
+            monkeypatch.setattr(f"playwright.sync_api.{owner}.screenshot", lambda *_, **__: b"")
         return tmp_path
     folder = Path(os.environ[SHOTS])
     folder.mkdir(parents=True, exist_ok=True)
@@ -281,14 +349,13 @@ JOIN = """async ([id, state, theme]) => {
 class Bare:
     """A page with one widget: messages go from the real Python object to its real front end and back."""
 
-    def __init__(self, page, widget, theme):
+    def __init__(self, pages, page, widget, theme):
         self.page, self.widget, self._sent, self._widgets = page, widget, [], {}
+        pages.shown[page] = self
         page.set_content(BARE)
-        page.expose_function("toPython", self._answer)
-        page.expose_function("toState", self._state)
-        self.drawn_ms = page.evaluate(JOIN, [widget.model_id, self._state(widget.model_id), theme])
+        self.drawn_ms = page.evaluate(JOIN, [widget.model_id, self.state(widget.model_id), theme])
 
-    def _state(self, model_id):
+    def state(self, model_id):
         """Return what a widget sends when it is opened, and listen to what it sends later."""
         from ipywidgets.widgets.widget import _instances
 
@@ -297,7 +364,7 @@ class Bare:
         state = {name: value for name, value in widget.get_state().items() if name != "layout"}
         return json.loads(json.dumps(state, default=str))
 
-    def _answer(self, model_id, text):
+    def answer(self, model_id, text):
         """Pass a message on; an empty text asks for what the background has changed since."""
         if text:
             self._widgets[model_id]._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
@@ -322,27 +389,52 @@ class Bare:
         self.page.wait_for_function("() => window.settled()")
 
 
+class Pages:
+    """The pages that tests use one after the other: a new one takes six times as long as a form on a used one."""
+
+    def __init__(self, browser):
+        self.context, self._free, self.shown = browser.new_context(), [], {}
+        self.context.expose_binding("toPython", lambda source, *given: self.shown[source["page"]].answer(*given))
+        self.context.expose_binding("toState", lambda source, *given: self.shown[source["page"]].state(*given))
+
+    def take(self, width, height):
+        """Return an empty page."""
+        page = self._free.pop() if self._free else self.context.new_page()
+        page.mouse.move(0, 0)
+        page.set_viewport_size({"width": width, "height": height})
+        return page
+
+    def give_back(self, page):
+        """Empty a page, for the next test."""
+        page.goto("about:blank")
+        self.shown.pop(page, None)
+        self._free.append(page)
+
+
 @pytest.fixture(scope="session")
-def context(browser):
-    """Return the context of all bare pages, which store nothing: a new one takes four times as long as a page."""
-    return browser.new_context()
+def pages(browser):
+    """Return the pages that all tests of forms share."""
+    return Pages(browser)
 
 
 @pytest.fixture
-def bare(context):
+def bare(pages):
     """Return a function that shows a widget on a bare page; errors of its scripts fail the test."""
-    pages, errors = [], []
+    taken, errors = [], []
+
+    def note(error):
+        errors.append(str(error))
 
     def show(widget, *, theme="light", width=1280, height=900):
-        page = context.new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        return Bare(page, widget, theme)
+        page = pages.take(width, height)
+        taken.append(page)
+        page.on("pageerror", note)
+        return Bare(pages, page, widget, theme)
 
     yield show
-    for page in pages:
-        page.close()
+    for page in taken:
+        page.remove_listener("pageerror", note)
+        pages.give_back(page)
     assert errors == []
 
 

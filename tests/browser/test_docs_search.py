@@ -38,18 +38,16 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def offline(browser):
-    """Return a context without a network."""
-    return browser.new_context(offline=True)
+def page(browser):
+    """Return the page that all questions are asked on, without a network."""
+    return browser.new_context(offline=True).new_page()
 
 
 @pytest.mark.skipif(not (SITE / "searchindex.js").exists(), reason="the site is not built; `make docs` builds it")
 @pytest.mark.parametrize("question", ANSWERS)
-def test_an_everyday_question_finds_its_page_first(offline, question):
+def test_an_everyday_question_finds_its_page_first(page, question):
     """As a user types it; the site is opened from files, without a network."""
-    page = offline.new_page()
     page.goto(f"{(SITE / 'search.html').as_uri()}?q={quote(question)}")
     first = page.locator("#search-results li > a").first
     first.wait_for(timeout=30_000)
     assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
-    page.close()

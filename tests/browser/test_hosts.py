@@ -34,11 +34,11 @@ def form(node):
 
 
 @pytest.fixture
-def page(context):
-    made = context.new_page()
-    made.set_viewport_size({"width": 1000, "height": 900})
-    yield made
-    made.close()
+def page(pages):
+    taken = pages.take(1000, 900)
+    yield taken
+    taken.emulate_media(media="null")
+    pages.give_back(taken)
 
 
 def test_a_form_in_a_row_keeps_a_width(bare, form, shots):

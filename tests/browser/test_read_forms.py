@@ -1,4 +1,4 @@
-"""Forms that read state, on a bare page, and both once in JupyterLab: pressed keys, the widget and its front end."""
+"""Forms that read state, on a bare page: pressed keys, the widget and its front end."""
 
 from __future__ import annotations
 
@@ -7,26 +7,6 @@ import pytest
 import toolkit
 
 pytestmark = pytest.mark.browser
-
-CELL = """import toolkit
-from IPython.display import display
-from toolkit import embedded
-from toolkit.embedded import Module, u64, vector, view
-from toolkit.embedded.teaching import Registry
-
-class Sums(Module, address="0xcafe"):
-    @view
-    def total(self, rows: vector[vector[u64]]) -> u64:
-        return sum(sum(row) for row in rows)
-
-ledger = embedded.Ledger()
-ledger.publish(Sums, Registry)
-ledger.fund("0xa11ce", 10**9)
-ledger.commit("0xcafe::registry::register", "alice", sender="0xa11ce")
-server = embedded.start(ledger)
-node = toolkit.connect(server.url)
-total, item = toolkit.widgets.ViewBuilder(node), toolkit.widgets.TableItemBuilder(node)
-display(total, item)"""
 
 
 @pytest.fixture
@@ -119,53 +99,3 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     page.get_by_label("Key String").press("Control+Enter")
     expect(page.get_by_role("status").first).to_contain_text("No item with this key at version 4,999")
     page.screenshot(path=shots / "item_missing.png", full_page=True)
-
-
-def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots, axe):
-    """As a person: rows in rows are added and filled, the sum is read; a key is found and its item read; both are kept."""
-    from playwright.sync_api import expect
-
-    errors = []
-    lab.theme("JupyterLab Light")
-    page = lab.open(browser, CELL, name="reads", errors=errors)
-    view, item = (page.locator(".ltk:not(.ltk-picture)").nth(place) for place in (0, 1))
-    keys = page.keyboard
-    view.get_by_role("combobox", name="Function").fill("0xcafe::sums::total", timeout=120_000)
-    view.get_by_role("button", name="Add one: List").press("Enter")
-    for add, number in (("one", "1"), ("another", "2")):
-        view.get_by_role("button", name=f"Add {add}: List, Item 1").press("Enter")
-        keys.type(number)
-    view.get_by_role("button", name="Add another: List", exact=True).press("Enter")
-    view.get_by_role("button", name="Add one: List, Item 2").press("Enter")
-    keys.type(str(2**64))
-    expect(view.locator(".ltk-error", has_text="0 to 18,446,744,073,709,551,615, got")).to_be_visible()
-    keys.press("Control+a")
-    keys.type("40")
-    keys.press("Control+Enter")
-    expect(view.get_by_role("tabpanel").first).to_contain_text("43")
-    expect(view.locator(".ltk-code")).to_contain_text("[[[1, 2], [40]]]")
-    page.screenshot(path=shots / "lab_view.png")
-
-    item.get_by_label("Account", exact=True).fill("0xcafe")
-    expect(item.get_by_label("Table", exact=True)).to_contain_text("registry::Registry, records")
-    item.get_by_text("Find keys in transactions").click()
-    item.get_by_role("button", name="List keys").press("Enter")
-    item.get_by_role("button", name="alice (").press("Enter")
-    expect(item.get_by_label("Key String")).to_have_value("alice")
-    item.get_by_label("Key String").press("Control+Enter")
-    expect(item.get_by_role("tabpanel").first).to_contain_text("registered_at")
-    item.get_by_label("Key String").fill("bob")
-    item.get_by_label("Key String").press("Control+Enter")
-    expect(item.locator(".ltk-status")).to_contain_text("No item with this key")
-    page.screenshot(path=shots / "lab_table_item.png")
-    assert axe(page, ".jp-Notebook .ltk") == []  # also of two forms in one notebook
-    cells = page.locator(".jp-Notebook .jp-Cell").count()
-    for control in item.locator(":is(input, select, textarea, button, summary)").all():
-        if control.is_visible():
-            control.focus()
-            for key in ("x", "b", "j"):
-                keys.press(key)
-    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
-    expect(page.locator(".jp-InputPrompt").first).to_have_text("[1]:")
-    page.close()
-    assert errors == []

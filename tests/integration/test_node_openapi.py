@@ -28,7 +28,7 @@ SIMULATION = {
 
 
 def draft4(schema: dict[str, Any]) -> Any:
-    """Return the validator of a schema; importing jsonschema takes seconds, so it waits for its first use."""
+    """Return the validator of a schema; jsonschema takes a while to import, so it waits for its first use."""
     jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, of the test extra")
     return jsonschema.Draft4Validator(schema)
 

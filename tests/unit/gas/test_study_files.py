@@ -109,7 +109,7 @@ def with_dates_as_text(value):
 
 @pytest.fixture(scope="module")
 def validator():
-    import jsonschema  # takes seconds
+    import jsonschema  # takes a while
 
     schema = toolkit.Study.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
