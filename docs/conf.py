@@ -8,9 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpydoc.docscrape_sphinx
 from docutils import nodes
-from jinja2.sandbox import SandboxedEnvironment
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 import toolkit
@@ -18,7 +16,6 @@ import toolkit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jinja2 import BaseLoader
     from sphinx.application import Sphinx
 
 SOURCE = Path(__file__).parent
@@ -67,16 +64,6 @@ numpydoc_show_class_members = False  # the class template lists them
 default_role = "py:obj"
 # Docstrings name parameters and modules of others between single backticks, which link only if the name is documented.
 nitpick_ignore_regex = [("py:obj", ".*"), ("py:class", "Field|toolkit.embedded.framework._values.EventModule")]
-environments: dict[type, SandboxedEnvironment] = {}
-
-
-def environment(loader: BaseLoader) -> SandboxedEnvironment:
-    """Return the environment of templates for a kind of loader."""
-    return environments.setdefault(type(loader), SandboxedEnvironment(loader=loader))
-
-
-# numpydoc makes an environment per docstring, and so compiles its template 2,000 times: a sixth of the whole build.
-numpydoc.docscrape_sphinx.SandboxedEnvironment = environment
 
 
 def figure_once(block: Any, variables: Any, settings: Any) -> str:
