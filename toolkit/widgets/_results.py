@@ -558,8 +558,7 @@ def _name(text: str, limit: int = 300, /) -> str:
 def _step_title(group: StepGroup) -> str:
     from toolkit.plots import _style as style
 
-    largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
-    more = f" and {plural(others, 'other call')}" if others else ""
+    largest, more = group.changes[0], sentences.others_text(group)
     colour = style.CAUSE_MARKS[group.cause].colour or "var(--ltk-ink)"
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
     before, after = largest.gas_before, largest.gas_after
@@ -570,7 +569,7 @@ def _step_title(group: StepGroup) -> str:
     return (
         f"<b>{escape(forms_of.change_place(group.version_before, group.version_after))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
-        f"{sentences.change_name(largest, _name)}{more}: {words}"
+        f"{sentences.change_name(largest, _name)}: {words}{', ' * bool(more)}{more}"
     )
 
 

@@ -628,3 +628,15 @@ def test_steps_of_several_calls_are_counted_as_rows():
     assert form._status.text == "2 steps (1 change) found in 4 observations."
     assert [one.count for one in form._pages] == [len(form.result.steps)] == [2]
     form.close()
+
+
+def test_the_title_of_a_change_gives_each_kind_of_call_its_own_words():
+    """A call that becomes available where another one costs less did not cost more before."""
+    form = GasExplorer(toolkit.connect())
+    calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
+    form.study = Study(calls=calls, versions=FindSteps("2200:2300"))
+    form.run()
+    title = re.search("<summary>(.*?)</summary>", page(form, "Steps").rpartition("ltk-step")[2])[1]
+    assert "share_price: from 12 to 4 gas units" in title
+    assert title.endswith(", and 1 more (becomes available)")
+    form.close()
