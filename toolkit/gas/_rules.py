@@ -221,6 +221,7 @@ class Rules:
         return self.own.get(row["label"], self.threshold)
 
     def __str__(self) -> str:
-        general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"
+        rise = f"a rise over {self.threshold} or " if self.threshold else ""
+        general = f"{rise}a new failure is a regression"
         own = [f"{label!r}: {threshold}" for label, threshold in self.own.items()]
         return f"{general} ({', '.join(own)})" if own else general
