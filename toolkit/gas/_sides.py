@@ -230,10 +230,10 @@ def _side_of_path(path: str) -> Side:
     if not len(last):
         since = f"its first version is {observations['ledger_version'].min():,}" if len(observations) else "it is empty"
         raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version:,}; {since}")
-    if version > run.head:
+    if version > run.last_version:
         raise StudyError(
-            f"{shorten(path)}: the run has no data for version {version:,}: the head was {run.head:,} when it was "
-            f"read; give a version up to {run.head:,}, or only the folder to compare the end of the run"
+            f"{shorten(path)}: the run read nothing after version {run.last_version:,}; give a version up to "
+            f"{run.last_version:,}, or only the folder to compare the end of the run"
         )
     simulations = observations[observations["source"] == Source.SIMULATE]
     made_later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]

@@ -792,6 +792,12 @@ class Run:
         planned = max(plan.head for plan in self.record.nodes)
         return max(planned, int(heads.max())) if len(heads) else planned
 
+    @property
+    def last_version(self) -> int:
+        """The last ledger version that the run read, or read in vain; nothing is known of later ones."""
+        ends = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
+        return int(max(*ends, self.observations["ledger_version"].max(skipna=True) if len(self.observations) else 0))
+
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.
 
@@ -801,7 +807,7 @@ class Run:
             If this version was not read, the result contains the preceding observations, whose versions are in
             ``ledger_version``. Between two readings of a view that differ, it is the outcome that the located step
             implies; if the step was not located to one side of the version, ``error_code`` is ``not_read``. If the
-            version is above the head, the result contains the last observations of the run.
+            version is above `last_version`, the result contains the last observations of the run.
 
         Returns
         -------
@@ -823,5 +829,5 @@ class Run:
         except InputError:
             raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
-        found.attrs["source"] = f"{self.path.resolve()}@{min(at, self.head)}"
+        found.attrs["source"] = f"{self.path.resolve()}@{min(at, self.last_version)}"
         return found

@@ -173,10 +173,11 @@ def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[s
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
     rest = [row for row in calls if (row["label"], row["source"], row["node"]) not in said]
+    # What the verdict calls a regression is not listed as unchanged, although its mean may be.
     for text in dict.fromkeys(row["explanation"] for row in rest if row["explanation"]):
         yield f"cause of {labels(row for row in calls if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
     for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
-        if alike := [row for row in calls if row["kind"] == kind]:
+        if alike := [row for row in (rest if kind == Kind.UNCHANGED else calls) if row["kind"] == kind]:
             yield f"{kind}: {labels(alike)}"
     for row in (row for row in rest if row["not_judged"]):
         yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"

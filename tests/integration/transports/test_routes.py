@@ -47,8 +47,8 @@ BAD_PROXIES = [
     f"http://me:{SECRET}@a..b:80",
     f"gopher://me:{SECRET}@127.0.0.1:80",
     f"me:{SECRET}:80",
-    f"//me:{SECRET}@127.0.0.1:80",
-    f"http://me:{SECRET}%00@127.0.0.1:80",
+    f"//me:{SECRET}@127.0.0.1:1",
+    f"http://me:{SECRET}%00@127.0.0.1:1",
 ]
 
 

@@ -234,3 +234,12 @@ def test_steps_of_committed_transactions_are_never_a_drift():
     assert not is_drift(frame).any()
     assert len(step_groups(frame)) == len(steps)
     assert is_drift(frame.drop(columns="part")).all()
+
+
+def test_fees_that_hardly_differ_have_bounds_as_narrow_as_rounding():
+    """Some samples of eleven equal fees and two others have no spread at all, which says nothing of the mean."""
+    before, after = (Fees.from_counts(pairs, 0) for pairs in ([(3_280, 11), (3_380, 2)], [(32_600, 12)]))
+    change = FeeChange.of(before, after, 100)
+    assert 8.5 < change.low < after.mean / before.mean - 1 < change.high < 9.5
+    judged = change.judged(Threshold.of("5%"))
+    assert (judged.verdict, judged.reason) == (Verdict.FAILED, Reason.RISE)

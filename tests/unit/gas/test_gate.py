@@ -430,7 +430,10 @@ def written():
 def test_a_gate_shows_itself_in_words(written):
     """At a prompt: the verdict, the rules, the reasons."""
     lines = repr(written[1]).splitlines()
-    assert lines[:2] == ["gate FAILED: 2 regressions; 4 calls judged", "rules: a rise over 2 % or a new failure is a regression"]
+    assert lines[:2] == [
+        "gate FAILED: 2 regressions; 4 calls judged",
+        "rules: a rise over 2 % or a new failure is a regression",
+    ]
 
 
 def test_the_text_opens_with_the_verdict(written):

@@ -172,7 +172,7 @@ class FeeChange:
         """Compare two sides."""
         low = high = math.nan
         if min(len(before.octas), len(after.octas)) >= MIN_SURE_CALLS:
-            low, high = _bounds(before.octas.astype(float), after.octas.astype(float))
+            low, high = _bounds(before.octas.astype(float), after.octas.astype(float), price)
         counts = [[side.failed, len(side.octas)] for side in (after, before)]
         chance = scipy.stats.fisher_exact(counts, alternative="greater").pvalue if after.failed else 1.0
         return cls(before, after, price, low, high, float(chance))
@@ -233,8 +233,8 @@ def _share(limit: Threshold, mean: float, price: int) -> float:
     return min(shares)
 
 
-def _bounds(before: Floats, after: Floats) -> tuple[float, float]:
-    """Return the bounds of the rise of a mean, as a share of the mean before.
+def _bounds(before: Floats, after: Floats, unit: int) -> tuple[float, float]:
+    """Return the bounds of the rise of a mean, as a share of the mean before. Gas is rounded up to a unit.
 
     A bootstrap of Student's t on the logarithms of the means holds for skewed costs and few calls. Means that are not
     positive, as with refunds, have no logarithm; their difference is taken.
@@ -242,11 +242,15 @@ def _bounds(before: Floats, after: Floats) -> tuple[float, float]:
     one, two = before.mean(), after.mean()
     logs = bool(min(one, two) > 0)
     scale = (one, two) if logs else (1.0, 1.0)
+    spreads = [float(side.std(ddof=1)) for side in (before, after)]
+    # Rounding alone varies that much. Without it, samples in which all calls happen to cost the same have no error.
+    least = unit / math.sqrt(12)
     errors = [
-        float(side.std(ddof=1)) / by / math.sqrt(len(side)) for side, by in zip((before, after), scale, strict=True)
+        max(spread, least) / by / math.sqrt(len(side))
+        for spread, by, side in zip(spreads, scale, (before, after), strict=True)
     ]
-    error, centre = math.hypot(*errors), math.log(two / one) if logs else two - one
-    low, high = _student_bounds(before, after, centre, logs=logs) if error else (0.0, 0.0)
+    error, centre = math.hypot(*errors) if any(spreads) else 0.0, math.log(two / one) if logs else two - one
+    low, high = _student_bounds(before, after, centre, least, logs=logs) if error else (0.0, 0.0)
     ends = centre - high * error, centre - low * error
     if logs:
         with np.errstate(over="ignore"):  # a few calls with a long tail may leave no upper bound
@@ -257,7 +261,7 @@ def _bounds(before: Floats, after: Floats) -> tuple[float, float]:
     return ends[0] / abs(one), ends[1] / abs(one)
 
 
-def _student_bounds(before: Floats, after: Floats, centre: float, *, logs: bool) -> tuple[float, float]:
+def _student_bounds(before: Floats, after: Floats, centre: float, least: float, *, logs: bool) -> tuple[float, float]:
     """Return the quantiles of Student's t of resampled sides: the wider ones of two ways to resample.
 
     Each side is resampled from itself, which allows for sides that vary differently; and from both sides at one mean,
@@ -268,21 +272,25 @@ def _student_bounds(before: Floats, after: Floats, centre: float, *, logs: bool)
         return -high, high
     random = np.random.default_rng(0)  # the same runs give the same verdict
 
-    def drawn(side: Floats, count: int) -> tuple[Floats, Floats]:
+    def drawn(side: Floats, count: int, least: float) -> tuple[Floats, Floats]:
         some = side[random.integers(0, len(side), (DRAWS, count))]
-        means, spreads = some.mean(axis=1), some.std(axis=1)
+        means, spreads = some.mean(axis=1), np.maximum(some.std(axis=1), least)
         if not logs:
             return means, spreads**2 / count
         means = np.maximum(means, 1e-9)  # a sample of refunds alone may be below 0
         return np.log(means), (spreads / means) ** 2 / count
 
-    def quantiles(sides: Sequence[Floats], centre: float) -> Floats:
-        (one, first), (two, second) = (drawn(side, len(own)) for side, own in zip(sides, (before, after), strict=True))
+    def quantiles(sides: Sequence[Floats], least: Sequence[float], centre: float) -> Floats:
+        drawings = zip(sides, (len(before), len(after)), least, strict=True)
+        (one, first), (two, second) = (drawn(*drawing) for drawing in drawings)
         return np.quantile(((two - one) - centre) / np.sqrt(np.maximum(first + second, 1e-18)), [1 - BOUND, BOUND])
 
-    sides = before, after
-    both = np.concatenate([side / side.mean() if logs else side - side.mean() for side in sides])
-    own, pooled = quantiles(sides, centre), quantiles((both, both), 0.0)
+    scale = (before.mean(), after.mean()) if logs else (1.0, 1.0)
+    both = np.concatenate(
+        [before / scale[0], after / scale[1]] if logs else [before - before.mean(), after - after.mean()]
+    )
+    own = quantiles((before, after), (least, least), centre)
+    pooled = quantiles((both, both), [least / by for by in scale], 0.0)
     return float(min(own[0], pooled[0])), float(max(own[1], pooled[1]))
 
 
