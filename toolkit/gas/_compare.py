@@ -572,7 +572,7 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         where = f"{since} on the {name} side"
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
-        why = f"nobody called it{where}; {MIN_SURE_CALLS} successful transactions would do"
+        why = f"nobody called it{where}; a gate needs {MIN_SURE_CALLS} successful transactions on each side"
         found |= {"kind": Kind.UNREACHABLE, "not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found

@@ -31,6 +31,7 @@ from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Part, Source
 from toolkit.gas._sentences import MAX_EXPLANATION, MAX_NOTE, Renderer, label_text, shares_text
 from toolkit.gas.committed._fees import Reason, Verdict
+from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -296,7 +297,7 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
         return ""
     if judgement.reason is Reason.FEW:
         counts = f"{len(one.octas):,} before and {len(two.octas):,} after"
-        return f"too few transactions succeeded ({counts}); {judgement.more:,} more would do"
+        return f"too few transactions succeeded ({counts}); a gate needs {MIN_SURE_CALLS} on each side"
     failed = judgement.verdict is Verdict.FAILED
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
