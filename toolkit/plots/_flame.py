@@ -129,7 +129,8 @@ def flame(
     model = hasattr(before, "charges") or hasattr(after, "charges")
     title = f"Execution and io gas by function: {_total(root, compared=compared)}" if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
-    with style.drawing(ax, title=title, xlabel=style.gas_label(model=model), **shape) as axes:
+    xlabel = style.gas_label(model=model) + (", the larger side" if compared else "")
+    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if boxes.set_axes(axes, root.width, root.levels):
             name_boxes(axes, _draw(axes, root, (0, 0), compared=compared))
             legend_below(axes, axes.get_legend_handles_labels()[0])
@@ -156,7 +157,9 @@ def _draw(ax: Axes, box: _Box, at: boxes.At, *, compared: bool) -> list[boxes.Na
     moved = box.after - box.before if compared else 0
     look: dict[str, Any] = {"facecolor": (style.faint(ax), style.ORANGE, style.BLUE)[int(np.sign(moved))]}
     if compared:
-        look["label"] = style.once(ax, ("equal", "more gas after", "less gas after")[int(np.sign(moved))])
+        look["label"] = style.once(
+            ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[int(np.sign(moved))]
+        )
     gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(box.after / boxes.GAS_UNIT)
     named = [boxes.draw_function(ax, at, box.width, box.name, gas_text=gas, **look)]
     style.tip(named[0][0], f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
