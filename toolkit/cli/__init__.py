@@ -248,8 +248,7 @@ def _fail(error: BaseException, given: Sequence[str]) -> int:
     if _debug.get():
         print("\n".join(whole_traceback(error)), file=sys.stderr)
     start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # after the terminal's ^C or a progress bar
-    line = text.replace(":\n", ": ").replace("\n", "; ")  # of a list of problems
-    print(f"{start}ledger-toolkit: {visible(line, 1000)}", file=sys.stderr)
+    print(f"{start}ledger-toolkit: {visible(text, 1000)}", file=sys.stderr)
     return code
 
 

@@ -233,6 +233,8 @@ class Background:
                 worker = self._workers[looks_up] = _Worker(self, looks_up=looks_up)
                 worker.start()
             if looks_up or name != worker.running:
+                # At the end: what was started before it, such as the look-up on which it builds, runs first.
+                worker.waiting.pop(name, None)
                 worker.waiting[name] = run
 
     def next_job(self, worker: _Worker) -> Callable[[], None] | None:
