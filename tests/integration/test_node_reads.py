@@ -258,4 +258,6 @@ def test_reads_stay_whole_while_the_ledger_grows_and_forgets():
         thread.join()
     assert 60 <= len(ledger.chain.transactions) + 3 <= 63
     assert len(ledger.chain.state) < 400
-    assert min(ledger.chain.rendered, default=ledger.oldest_version) >= ledger.oldest_version  # nor is the JSON of what was forgotten kept
+    assert (
+        min(ledger.chain.rendered, default=ledger.oldest_version) >= ledger.oldest_version
+    )  # nor is the JSON of what was forgotten kept
