@@ -60,7 +60,7 @@ def test_a_table_fits_in_a_terminal(run, monkeypatch, frame):
 
 
 def test_a_pipe_gets_tables_whole(run, monkeypatch):
-    """Whoever searches the output, which is no terminal, finds every column, and no name is shortened."""
+    """If the output is not a terminal, it has every column, and names are not shortened."""
     monkeypatch.delenv("COLUMNS", raising=False)
     head = run("transactions", "--versions", "100:104").partition("\n")[0]
     assert head.split()[-2:] == ["sender", "type"]

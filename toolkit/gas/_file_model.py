@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 from difflib import get_close_matches
-from itertools import pairwise
-from textwrap import dedent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -46,7 +42,7 @@ class FileModel(BaseModel):
     Models are immutable and reject unknown keys. The docstring of a field is its description in the JSON Schema.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -56,29 +52,6 @@ class FileModel(BaseModel):
         if unknown:
             raise ValueError(misspelt(unknown[0], cls.model_fields))
         return given
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-        """Return the JSON Schema with the docstrings of the fields.
-
-        pydantic can read them too, but does so whenever the classes are made, which takes a tenth of a second.
-        """
-        schema, docstrings = handler(core), _field_docstrings(cls)
-        for name, field in handler.resolve_ref_schema(schema)["properties"].items():
-            field["description"] = docstrings[name]
-        return schema  # type: ignore[no-any-return]  # of a handler without annotations
-
-
-def _field_docstrings(model: type[FileModel]) -> dict[str, str]:
-    """Return the docstrings of a model's fields, inherited ones included."""
-    found: dict[str, str] = {}
-    for one in reversed([base for base in model.__mro__ if issubclass(base, FileModel)]):
-        body = ast.parse(dedent(inspect.getsource(one))).body[0].body  # type: ignore[attr-defined]  # of a class
-        for field, text in pairwise(body):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                    found[name] = inspect.cleandoc(docstring)
-    return found
 
 
 def placed(place: str, make: Callable[..., T], *given: Any) -> T:

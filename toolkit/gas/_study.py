@@ -794,9 +794,12 @@ class Run:
 
     @property
     def last_version(self) -> int:
-        """The last ledger version that the run read, or read in vain; nothing is known of later ones."""
+        """The last ledger version that the run read, or tried to read."""
         ends = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
-        return int(max(*ends, self.observations["ledger_version"].max(skipna=True) if len(self.observations) else 0))
+        read = self.observations["ledger_version"].dropna()
+        if len(read):
+            ends.append(int(read.max()))
+        return max(ends)
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.

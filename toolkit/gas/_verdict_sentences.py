@@ -174,11 +174,12 @@ def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[s
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
     rest = [row for row in calls if (row["label"], row["source"], row["node"]) not in said]
-    # What the verdict calls a regression is not listed as unchanged, although its mean may be.
     for text in dict.fromkeys(row["explanation"] for row in rest if row["explanation"]):
         yield f"cause of {labels(row for row in calls if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
     for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
-        if alike := [row for row in (rest if kind == Kind.UNCHANGED else calls) if row["kind"] == kind]:
+        # A regression is not listed as unchanged: some of its transactions cost more, although its mean may not.
+        listed = rest if kind is Kind.UNCHANGED else calls
+        if alike := [row for row in listed if row["kind"] == kind]:
             yield f"{kind}: {labels(alike)}"
     for row in (row for row in rest if row["not_judged"]):
         yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
@@ -332,7 +333,7 @@ def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _pairs_fail_alike_text(judged: int) -> str:
-    return f"{plural(judged, 'transaction')} failed before and would fail again, so there is no cost to compare"
+    return f"{plural(judged, 'transaction')} fail with and without the change, so there is no cost to compare"
 
 
 def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: str) -> str:

@@ -364,7 +364,7 @@ def test_ways_of_which_none_stays_keep_their_order():
 
 
 def test_a_step_that_decays_is_not_silent():
-    """Costs double and return slowly, without noise: the curve is no habit of callers that hides the step."""
+    """Costs double and return slowly, without noise: the step is found, although neighbours are alike."""
     gone = np.exp(-np.arange(100) / 100)
     [step] = analyse(frame_of(np.ceil(np.append([300.0] * 100, 300 * (1 + gone)))), [at(100)]).steps
     assert step.before == 300

@@ -311,7 +311,7 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
 
 
 def test_simulations_are_not_missing_from_an_earlier_version_either(tmp_path):
-    """Frames of a run are the run at their versions, in both orders; rows that both sides lack are no calls."""
+    """Frames of a run are compared as the run at their versions, in both orders; calls that both lack are left out."""
     run = Run.load(written_run(tmp_path, SIMULATED))
     early, end = run.at(1_000), run.at(3_010)
     for sides in ((early, end), (end, early)):
