@@ -795,7 +795,7 @@ class Run:
     @property
     def last_version(self) -> int:
         """The last ledger version that the run read, or tried to read."""
-        ends = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
+        ends: list[int] = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
         read = self.observations["ledger_version"].dropna()
         if len(read):
             ends.append(int(read.max()))
