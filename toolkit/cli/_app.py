@@ -52,9 +52,14 @@ def app(
     from voila.app import Voila
 
     with tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
-        server = _server(Voila, chosen)
-        server.launch_browser = lambda: _opened(server, Path(folder), browser=not no_browser)
-        server.start()  # returns after Ctrl-C, with the kernels shut down
+
+        class Server(Voila):  # type: ignore[misc]  # Voila has no types
+            """Prints its address once it serves, and opens it without the token among a command's arguments."""
+
+            def launch_browser(self) -> None:
+                _opened(self, Path(folder), browser=not no_browser)
+
+        _server(Server, chosen).start()  # returns after Ctrl-C, with the kernels shut down
     raise typer.Exit(130)
 
 
