@@ -1,4 +1,4 @@
-"""Boxes of functions in figures of profiles: as wide as their gas, one level below or above their caller."""
+"""Boxes of functions in figures of profiles: as wide as their gas, one level below their caller, as code is read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def set_axes(ax: Axes, gas: int, levels: int, unit: int = GAS_UNIT) -> bool:
         style.nothing(ax, "no gas was charged")
         return False
     ax.set_xlim(0, gas / unit)
-    ax.set_ylim(0, levels)
+    ax.set_ylim(levels, 0)
     style.whole_ticks(ax.xaxis)
     return True
 

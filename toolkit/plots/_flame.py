@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.vm._results import Call, Profile
 
 _GAS = ("execution", "io")
-_MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
+_MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
 class ModelProfile(Protocol):
@@ -69,9 +69,9 @@ class _Box:
         """Gas of the side that is larger, or of the callees if they take more together."""
         return max(self.before, self.after, sum(one.width for one in self.callees.values()))
 
-    @property
-    def levels(self) -> int:
-        return 1 + max((one.levels for one in self.callees.values()), default=0)
+    def levels(self, least: float) -> int:
+        """Return the number of levels of functions with at least so much gas."""
+        return 1 + max((one.levels(least) for one in self.callees.values() if one.width >= least), default=0)
 
 
 def flame(
@@ -82,11 +82,12 @@ def flame(
     figsize: tuple[float, float] | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the functions in which a transaction spends its gas, with callers below the functions they call.
+    """Draw the functions in which a transaction spends its gas, with callers above the functions they call.
 
     The width of a box is the gas of the function and of what it calls, execution and io. With two profiles, the width
     is that of the larger side, and the colour says which side spends more: orange if `after` does, blue if `before`
-    does, grey if both spend the same. The legend explains the numbers of narrow boxes.
+    does, grey if both spend the same. Functions with less than 1 % of the gas are omitted. The legend explains the
+    numbers of narrow boxes.
 
     Parameters
     ----------
@@ -128,11 +129,13 @@ def flame(
     compared = after is not None
     model = hasattr(before, "charges") or hasattr(after, "charges")
     title = f"Execution and io gas by function: {_total(root, compared=compared)}" if title is None else title
-    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
+    least = _MIN_SHARE * root.width
+    levels = root.levels(least)
+    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(levels), "across": None}
     xlabel = style.gas_label(model=model) + (", the larger side" if compared else "")
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
-        if boxes.set_axes(axes, root.width, root.levels):
-            name_boxes(axes, _draw(axes, root, (0, 0), compared=compared))
+        if boxes.set_axes(axes, root.width, levels):
+            name_boxes(axes, _draw(axes, root, (0, 0), least, compared=compared))
             legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
@@ -147,25 +150,23 @@ def _add(root: _Box, profile: Any, side: str) -> None:
 
 
 def _total(root: _Box, *, compared: bool) -> str:
-    after = boxes.units_text(root.after)
-    return f"{boxes.units_text(root.before)} before, {after} after" if compared else after
+    before, after = (number(gas / boxes.GAS_UNIT) for gas in (root.before, root.after))
+    return f"{before} before, {after} after" if compared else boxes.units_text(root.after)
 
 
-def _draw(ax: Axes, box: _Box, at: boxes.At, *, compared: bool) -> list[boxes.Named]:
+def _draw(ax: Axes, box: _Box, at: boxes.At, least: float, *, compared: bool) -> list[boxes.Named]:
     """Draw a box and the boxes of what it calls, starting at a left edge and level; return the boxes with names."""
     left, level = at
     moved = box.after - box.before if compared else 0
-    look: dict[str, Any] = {"facecolor": (style.faint(ax), style.ORANGE, style.BLUE)[int(np.sign(moved))]}
+    side = int(np.sign(moved))
+    look: dict[str, Any] = {"facecolor": (style.faint(ax), style.tone(style.ORANGE), style.tone(style.BLUE))[side]}
     if compared:
-        look["label"] = style.once(
-            ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[int(np.sign(moved))]
-        )
+        look["label"] = style.once(ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[side])
     gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(box.after / boxes.GAS_UNIT)
     named = [boxes.draw_function(ax, at, box.width, box.name, gas_text=gas, **look)]
     style.tip(named[0][0], f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
-    whole = ax.get_xlim()[1] * boxes.GAS_UNIT
     for callee in sorted(box.callees.values(), key=lambda one: -one.width):
-        if callee.width >= _MIN_SHARE * whole:
-            named += _draw(ax, callee, (left, level + 1), compared=compared)
+        if callee.width >= least:
+            named += _draw(ax, callee, (left, level + 1), least, compared=compared)
         left += callee.width
     return named

@@ -125,7 +125,6 @@ def gas_by_function(
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
         if boxes.set_axes(axes, root.gas, levels, unit):
-            axes.invert_yaxis()
             name_boxes(axes, _draw(axes, root, (0, 0), unit, colours))
             legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes

@@ -197,7 +197,9 @@ def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) ->
     colours, dashes = style.call_colours(mine, colors), style.call_dashes(mine)
     looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
     rest = {(series.label, series.node) for series in found} - looks.keys()
-    return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest}
+    return looks | {
+        key: {"color": style.tone(style.GREY), "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest
+    }
 
 
 def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:

@@ -16,11 +16,12 @@ from toolkit._present.text import ELLIPSIS, visible
 from toolkit.plots._style import (
     CHARACTER,
     as_text,
+    beside,
     figure_of,
+    free_width,
     is_alone,
     is_wide,
     least_height,
-    longest_name,
     paper,
     room,
     shortened,
@@ -180,24 +181,13 @@ def _place_ends(
         if text.arrow_patch is not None:
             text.arrow_patch.set_color(line.get_color())
         else:
-            text.set_color(as_text(ax, line.get_color()))
+            text.set_color(as_text(line.get_color()))
 
 
 def least_width(ax: Axes, longest: int = 0) -> float:
     """Return how many points wide axes are at least when drawn; names of up to `longest` characters are beside them."""
     names = longest * CHARACTER * size_of("font.") * 0.833 + 24 * bool(longest)
-    return min(_free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
-
-
-def _free_width(ax: Axes) -> float:
-    """Return the points from the left edge of axes to the right edge of their figure, or of their place in it."""
-    return 72 * (0.97 * figure_of(ax).get_figwidth() if is_alone(ax) else room(ax)) - _beside(ax)
-
-
-def _beside(ax: Axes) -> float:
-    """Return the points that names and a label to the left of the axes take up."""
-    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
-    return CHARACTER * size_of("ytick.label") * longest_name(ax) + upright
+    return min(free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set[str]:
@@ -222,7 +212,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
     drawn = []
     for x, caption, colour, _ in captions:
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
-        look: dict[str, Any] = {"color": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
+        look: dict[str, Any] = {"color": as_text(colour), "annotation_clip": False, "bbox": behind} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
@@ -313,10 +303,10 @@ def legend_below(
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
-    figure, alone, beside = figure_of(ax), is_alone(ax), _beside(ax)
+    figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
-    left = 0.9 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
-    width = _free_width(ax) + (1 + alone) / 2 * left
+    left = 0.9 * names_width if names_width > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    width = free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]
     counts = [len(handles), needed] if wanted and handles else []

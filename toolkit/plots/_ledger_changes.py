@@ -83,7 +83,7 @@ def schedule_changes(
     'new value / old value'
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected a toolkit.schedule_diff frame")
-    diff = diff[diff["kind"] != "unchanged"]
+    diff = diff[(diff["kind"] != "unchanged") & ~(diff["before"] == diff["after"]).fillna(value=False)]
     groups = [(str(name), rows) for name, rows in diff.groupby(diff["name"].str.split(".").str[0])]
     groups.sort(key=lambda group: -len(group[1]))
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
@@ -94,7 +94,6 @@ def schedule_changes(
     height = 1.3 + 0.36 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
-            axes.set_xticks([])
             return style.nothing(axes, "no parameter differs")
         _draw_schedule(axes, shown, colours)
         handles, _labels = axes.get_legend_handles_labels()
@@ -208,8 +207,7 @@ def state_changes(
     usual = [KIND_COLOURS.get(str(kind), style.GREY) for kind in shown]
     colours = style.chosen(dict(zip(kinds, usual, strict=True)), colors)
     if title is None:
-        others = plural(int(counts.iloc[len(shown) :].to_numpy().sum()), "change")
-        cut = f": the {len(shown)} largest of {len(counts):,} rows ({others} not shown)"
+        cut = f": the {len(shown)} largest of {len(counts):,} rows"
         title = f"State changes{cut if len(counts) > len(shown) else ''}"
     height = 1.3 + 0.3 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
