@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its tallest bar; below the row's name
-FAILED_ALPHA = 0.5  # of the bars of failed executions
+FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
 SAME, FAILED = (0.05, 0.2), (0.25, 0.5)  # shares of the ink in cells of equal gas and without a result, light and dark
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
@@ -116,8 +116,8 @@ def gas_distribution(
         _draw_rows(axes, rows, colours)
         if not all(row.success.all() for row in rows):
             [colour] = kinds if len(kinds := {*colours.values()}) == 1 else [style.muted(axes)]
-            for name, alpha in (("succeeded", 1.0), ("execution failed", FAILED_ALPHA)):
-                axes.bar([0], [0], color=colour, alpha=alpha, label=name)
+            for name, share in (("succeeded", 1.0), ("execution failed", FAILED_SHARE)):
+                axes.bar([0], [0], color=style.mixed(colour, style.paper(axes), share), label=name)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
@@ -160,11 +160,11 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         middle = np.histogram(placed, edges, weights=placed)[0][drawn] / (good + failed)[drawn]
         left, right = (scale.inverted().transform(middle + side * (edges[1] - edges[0])) for side in (-0.5, 0.5))
         foot = place + (0.45 if tallest == HEIGHT else 0.25)
-        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_ALPHA))
-        for part, count, bottom, alpha in parts:
+        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_SHARE))
+        for part, count, bottom, share in parts:
             if count.any():
                 colour = colours[row.series.label, row.series.node]
-                look: dict[str, Any] = {"color": colour, "alpha": alpha, "gid": part}
+                look: dict[str, Any] = {"color": style.mixed(colour, style.paper(ax), share), "gid": part}
                 look |= {"align": "edge", "linewidth": 0, "width": right - left, "bottom": bottom, "clip_on": False}
                 ax.bar(left, -count[drawn] * unit, **look)
         ax.hlines(foot, *ax.get_xlim(), colors=style.faint(ax), linewidth=0.8)

@@ -506,7 +506,7 @@ class WholeTicks(MaxNLocator):
     """Ticks at whole numbers from 0 up, as many as there is room to label when the figure is drawn."""
 
     def __init__(self, axis: Axis, characters: int) -> None:
-        super().__init__(integer=True, min_n_ticks=1, steps=(1, 2, 5, 10))
+        super().__init__(integer=True, min_n_ticks=1, steps=(1, 2, 2.5, 5, 10))
         self._axis, self._characters = axis, characters
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
@@ -515,7 +515,7 @@ class WholeTicks(MaxNLocator):
         long = self._characters or len(f"{max(abs(vmin), abs(vmax)):,.0f}")
         length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
         each = size * (CHARACTER * long + 2 if across else 2.4)
-        self.set_params(nbins=int(np.clip(length / each, 2, 6)))
+        self.set_params(nbins=float(np.clip(length / each, 2.2, 6)))
         ticks = np.asarray(super().tick_values(vmin, vmax))
         return ticks[ticks >= 0]
 
