@@ -146,10 +146,11 @@ def gas_by_version(
     require(steps, STEP_COLUMNS, what="marks of steps")
     if levels is not None:
         require(levels, LEVEL_COLUMNS, what="level lines")
+    gas_label = style.gas_label(model=is_model(observations))
     first, last = _span(found)
     if first == last and any(series.answered.any() for series in found):
         new: dict[str, Any] = {"ax": ax, "figsize": figsize, "title": title}
-        return _draw_at_version(found, colors, model=is_model(observations), **new)
+        return _draw_at_version(found, colors, xlabel=gas_label, **new)
     named = _labels(found) if calls is not None else _most_moved(found)
     looks = _looks(found, named, colors)
     marks = _marks(steps[steps["label"].isin(named)])
@@ -168,12 +169,10 @@ def gas_by_version(
         in_rows = legend and calls is not None and len(named) > style.MAX_NAMED and not _fit_at_ends(axes, every)
         if in_rows:
             marks = _draw_in_rows(axes, found, lines, marks, looks, above=above)
-            style.write(
-                axes, style.gas_label(model=is_model(observations)).split(" (")[0], (1, 1), gid="range", **RANGE
-            )
+            style.write(axes, gas_label.partition(" (")[0], (1, 1), gid="range", **RANGE)
         else:
             names = _draw_readings(axes, found, lines, looks)
-            axes.set_ylabel(style.gas_label(model=is_model(observations)))
+            axes.set_ylabel(gas_label)
             _set_gas(axes, found, above=above)
         strip = _draw_strip(axes, [] if in_rows else found, changes, looks)
         _draw_steps(axes, marks, size=4 if in_rows else 6.5)
@@ -225,7 +224,7 @@ def _draw_at_version(
     found: Sequence[CallSeries],
     colors: Colors,
     *,
-    model: bool,
+    xlabel: str,
     ax: Axes | None,
     figsize: tuple[float, float] | None,
     title: str | None,
@@ -240,7 +239,7 @@ def _draw_at_version(
         cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
         title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.3 * max(len(rows), 2)}
-    with style.drawing(ax, title=title, xlabel=style.gas_label(model=model), **shape) as axes:
+    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         style.name_rows(axes, [_name(series) for series in rows], below=0.6, above=0.6)
         ends, said = [], []
         for place, series in enumerate(rows):

@@ -102,7 +102,7 @@ def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) 
     senders = toolkit.fetch_simulations(node, [transfer("0xcafe"), transfer("0xcafe", sender="0xb0b")], progress=False)
     assert bars(gas_breakdown(senders)) == ["aptos_account::transfer by 0xa11ce", "aptos_account::transfer by 0xb0b"]
     assert bars(gas_breakdown({"a": batch.results[0], "b": batch.results[1]})) == ["a", "b"]
-    assert gas_by_version(batch).get_xlabel() == "ledger version"
+    assert gas_by_version(batch).get_xlabel() == "model gas (gas units)"
 
 
 def test_errors_among_simulations_are_left_out(node: toolkit.Node) -> None:
