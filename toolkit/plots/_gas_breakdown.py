@@ -196,8 +196,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
         of = f"{number(round(end))} of " if round(more) else ""
         totals.append(f"{of}{number(row['total'])}" + (f" ({', '.join(after)})" if after else ""))
         totals[-1] += "" if row["success"] else " · failed"
-        style.write(ax, totals[-1], (float(end), place), gid="total", offset=(5, 0))
-    style.fit(ax, ends, totals)
+    style.write_ends(ax, ends, totals, gid="total")
 
 
 def _bar_name(row: dict[str, Any]) -> str:

@@ -34,7 +34,7 @@ BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still
 HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its tallest bar; below the row's name
 FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
-SAME, FAILED = (0.05, 0.2), (0.25, 0.5)  # shares of the ink in cells of equal gas and without a result, light and dark
+SAME, FAILED = (0.05, 0.2), (0.25, 0.4)  # shares of the ink in cells of equal gas and without a result, light and dark
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
@@ -270,7 +270,8 @@ def gas_heatmap(
             return style.nothing(axes, "no views or simulations at versions")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
-        edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
+        read = len(np.unique(np.concatenate([series.versions for series in found])))
+        edges = np.linspace(first, max(last, first + 1), min(COLUMNS, 20 * read) + 1)  # few are seen if they are wide
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:

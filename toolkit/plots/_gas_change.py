@@ -115,18 +115,13 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     for name, face in (("before", style.paper(ax)), ("after", grey)):
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
     texts = []
-    right = np.maximum(before, after)
-    for place, row in zip(places, plain_rows(rows), strict=True):
+    for row in plain_rows(rows):
         sides = int(row["gas_before"]), int(row["gas_after"])
         change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), *sides, None, None)
         # Worded as in the report and in `Run.explain`; a row has no room for the sentence about equal gas.
         texts.append("same gas" if sides[0] == sides[1] else short_change(change, figure_text))
-        style.write(ax, texts[-1], (float(right[place]), float(place)), gid="change", offset=(8, 0))
-    log = style.gas_scale(ax, "x", np.concatenate((before, after)))
-    if not log:
-        ax.update_datalim([(0, 0)])
-    style.fit(ax, right, texts)
-    style.lowest(ax, "x", float(log))
+    style.gas_rows(ax, before, after)
+    style.write_ends(ax, np.maximum(before, after), texts, gid="change")
 
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:

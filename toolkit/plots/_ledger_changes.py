@@ -203,6 +203,7 @@ def state_changes(
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
     counts = _state_counts(changes)
     shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS))
+    shown = shown.loc[:, shown.any()]
     kinds = [figure_text(str(kind).replace("_", " "), 24) for kind in shown]
     usual = [KIND_COLOURS.get(str(kind), style.GREY) for kind in shown]
     colours = style.chosen(dict(zip(kinds, usual, strict=True)), colors)
@@ -236,7 +237,5 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         for kind, (name, colour) in zip(counts, colours.items(), strict=True)
     ]
     totals = style.stacked_bars(ax, bars, named_above=named_above)
-    for place, total in enumerate(totals.tolist()):
-        style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
-    style.fit(ax, totals, [number(total) for total in totals.tolist()])
+    style.write_ends(ax, totals, [number(total) for total in totals.tolist()], gid="total")
     style.whole_ticks(ax.xaxis)

@@ -76,7 +76,7 @@ MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside the
 MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
 MAX_ROW = 0.6  # inches: the bar of a single row does not fill the axes
 MIN_REST = 8  # characters of a second line that is cut
-WIDE_NAMES, NARROW_NAMES = 0.6, 0.5  # share of axes for the names beside their rows
+WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -454,8 +454,10 @@ def beside(ax: Axes) -> float:
     return CHARACTER * tick_size * longest_name(ax) + upright
 
 
-def fit(ax: Axes, ends: Floats, texts: Sequence[str]) -> None:
-    """Widen an x axis on which everything is drawn, so that the text at the end of each row fits inside the axes."""
+def write_ends(ax: Axes, ends: Floats, texts: Sequence[str], *, gid: str) -> None:
+    """Write a text at the end of each row, and widen the x axis, on which all else is drawn, so that it fits inside."""
+    for place, (end, text) in enumerate(zip(ends.tolist(), texts, strict=True)):
+        write(ax, text, (end, place), gid=gid, offset=(7, 0))
     size = CHARACTER * 0.833 * size_of("font.")
     shares = np.minimum([(len(text) + 1) * size / free_width(ax) for text in texts], 0.8)
     scale = ax.xaxis.get_transform()
@@ -515,7 +517,7 @@ class WholeTicks(MaxNLocator):
         long = self._characters or len(f"{max(abs(vmin), abs(vmax)):,.0f}")
         length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
         each = size * (CHARACTER * long + 2 if across else 2.4)
-        self.set_params(nbins=float(np.clip(length / each, 2.2, 6)))
+        self.set_params(nbins=int(np.clip(length / each, 2, 6)))
         ticks = np.asarray(super().tick_values(vmin, vmax))
         return ticks[ticks >= 0]
 
@@ -540,6 +542,14 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     else:
         whole_ticks(axis)
     return log
+
+
+def gas_rows(ax: Axes, *values: Floats) -> None:
+    """Scale the x axis of a figure with a row for each call: from 0, or logarithmic if gas has a wide range."""
+    log = gas_scale(ax, "x", np.concatenate(values))
+    if not log:
+        ax.update_datalim([(0, 0)])
+    lowest(ax, "x", float(log))
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = NUMBERS, characters: int = 0) -> None:
