@@ -22,7 +22,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import _time as time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -72,10 +72,10 @@ def gas_by_version(
 
     By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
     others, and `gas_heatmap` draws all calls. Each line is named at its end; beside other axes, or if space is short,
-    names are in the legend instead, with numbers if lines have the same colour. If there is no space for the names of
-    more than 7 calls, each call has a row, which is as high as its gas varies; the range is written beside it.
+    names are in the legend instead, with numbers if lines have the same colour. If `calls` has more than 7, each has a
+    row, which is as high as its gas varies; the range is written beside it.
 
-    If all observations are at one version, each call has a row, and gas is on the x axis.
+    If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def gas_by_version(
         require(levels, LEVEL_COLUMNS, what="level lines")
     gas_label = style.gas_label(model=is_model(observations))
     first, last = _span(found)
-    if first == last and any(series.answered.any() for series in found):
+    alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
+    if first == last and alone and any(series.answered.any() for series in found):
         new: dict[str, Any] = {"ax": ax, "figsize": figsize, "title": title}
         return _draw_at_version(found, colors, xlabel=gas_label, **new)
     named = _labels(found) if calls is not None else _most_moved(found)
@@ -165,9 +166,7 @@ def gas_by_version(
         captions = _captions(marks)
         above = 0.15 if captions else 0.05  # room for two rows of captions
         names: list[tuple[Line2D, str]] = []
-        every = map(_name, found)
-        in_rows = legend and calls is not None and len(named) > style.MAX_NAMED and not _fit_at_ends(axes, every)
-        if in_rows:
+        if in_rows := len(named) > style.MAX_NAMED:
             marks = _draw_in_rows(axes, found, lines, marks, looks, above=above)
             style.write(axes, gas_label.partition(" (")[0], (1, 1), gid="range", **RANGE)
         else:
@@ -191,9 +190,9 @@ def _name_lines(
     strip: float,
 ) -> None:
     """Name lines at their ends or in the legend, and causes above the axes or in the legend."""
-    at_ends = legend and len(names) > 1 and _fit_at_ends(ax, (name for _, name in names))
-    longest = _longest(name for _, name in names) if at_ends else 0
-    captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest))
+    longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
+    at_ends = legend and len(names) > 1 and style.is_wide(ax) and longest <= style.end_limit(ax)
+    captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest if at_ends else 0))
     if at_ends:
         texts.name_ends(ax, names)
     elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
@@ -208,16 +207,6 @@ def _name_lines(
     layout = style.figure_of(ax).get_layout_engine()
     if strip > HIGH_STRIP and layout is not None:  # it shrinks with the axes: one pass leaves too little room
         layout.execute(style.figure_of(ax))
-
-
-def _longest(names: Iterable[str]) -> int:
-    """Return the length in characters of the longest line."""
-    return max((len(line) for name in names for line in name.split("\n")), default=0)
-
-
-def _fit_at_ends(ax: Axes, names: Iterable[str]) -> bool:
-    """Return whether there is room for names at the ends of lines."""
-    return style.is_wide(ax) and _longest(names) <= style.end_limit(ax)
 
 
 def _draw_at_version(

@@ -96,6 +96,8 @@ def schedule_changes(
         if not shown:
             return style.nothing(axes, "no parameter differs")
         _draw_schedule(axes, shown, colours)
+        for place, (_, rows) in enumerate(shown):
+            _name_others(axes, rows, place)
         handles, _labels = axes.get_legend_handles_labels()
         # Colours need a legend only if some parameters rose and others fell.
         legend_below(axes, handles, wanted=legend and len(handles) > 1)
@@ -121,21 +123,16 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
         factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
         powers = np.append(powers, np.log10(factors))
         area = 24 + 320 * counts.astype(np.float64) / most
+        look: dict[str, Any] = {"alpha": 0.8, "linewidth": 0, "gid": "factor"}
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
-                ax.scatter(
-                    factors[chosen],
-                    np.full(chosen.sum(), place),
-                    s=area[chosen],
-                    color=colours[name],
-                    label=style.once(ax, name),
-                    alpha=0.8,
-                    linewidth=0,
-                    gid="factor",
-                )
+                look |= {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
+                ax.scatter(factors[chosen], np.full(chosen.sum(), place), **look)
         if len(factors) == 1:
             style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
-        _name_others(ax, rows, place)
+    if len(powers) == 1:
+        ax.set(xticks=[], xlabel="")
+        return
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
     least = 1 if style.room(ax) >= style.MIN_WIDE else 10
@@ -150,13 +147,14 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
-    """Write, to the right of the axes, how many parameters have no factor."""
+    """Write how many parameters have no factor: to the right of the axes, or in them if all are such parameters."""
     zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
     counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
     if text:
         outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
+        at = float(bool(ax.collections))
+        style.write(ax, text, (at, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
 
 
 def state_changes(

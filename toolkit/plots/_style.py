@@ -295,8 +295,8 @@ def drawing(
         if room(ax) < MIN_WIDE:
             heading.set_fontsize("medium")
         if is_alone(ax):  # over names beside the axes, too
-            place = blended_transform_factory(figure_of(ax).transFigure, ax.transAxes + ax.titleOffsetTrans)
-            heading.set_transform(place)
+            offset = cast("Any", ax).titleOffsetTrans  # public, but without a type
+            heading.set_transform(blended_transform_factory(figure_of(ax).transFigure, ax.transAxes + offset))
         ax.set_xlabel(xlabel)
         if across is not None:
             # Some styles have grid lines as bright as text, which would cross out the words in a figure.
@@ -518,8 +518,9 @@ class WholeTicks(MaxNLocator):
         length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
         each = size * (CHARACTER * long + 2 if across else 2.4)
         self.set_params(nbins=int(np.clip(length / each, 2, 6)))
-        ticks = np.asarray(super().tick_values(vmin, vmax))
-        return ticks[ticks >= 0]
+        margin = 0.02 * (vmax - vmin)  # ticks at both ends of the data are as many as without margins
+        ticks = np.asarray(super().tick_values(vmin + margin, vmax - margin))
+        return ticks[(ticks >= 0) & (ticks == np.round(ticks))]
 
 
 def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
@@ -534,7 +535,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
         labels = 72 * across / each  # there is room for
         decades = np.log10(high / least)
         fine = 3 * decades < labels
-        ticks = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
+        ticks: Any = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         ticks = ticks[ticks >= 1][:: int(max(decades // labels, 0)) + 1]
         axis.set_major_locator(FixedLocator([*([0.0] * (low == 0)), *ticks]))
         axis.set_minor_locator(NullLocator())

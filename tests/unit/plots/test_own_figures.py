@@ -175,7 +175,7 @@ def test_versions_have_their_dates_on_request() -> None:
     for draw in (plots.gas_by_version, plots.gas_heatmap):
         ax = draw(frame, timeline=changes, x="both")
         ax.figure.draw_without_rendering()
-        assert "3,000\n2026-05-22" in {label.get_text() for label in ax.get_xticklabels()}
+        assert "4,000\n2026-05-29" in {label.get_text() for label in ax.get_xticklabels()}
         assert ax.get_xlabel() == "ledger version, date (UTC, interpolated)"
         with pytest.raises(InputError, match="times of at least two versions"):
             draw(frame, x="both")
