@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import legend_below, name_boxes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
     from toolkit.vm._results import Call, Profile
@@ -24,19 +22,9 @@ _SIDES = "before", "after"
 _MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
-class ModelProfile(Protocol):
-    """A profile of the embedded node, which the package that draws does not import."""
-
-    @property
-    def charges(self) -> Sequence[Any]: ...
-
-    @property
-    def scaling(self) -> int: ...
-
-
 def flame(
-    before: Profile | ModelProfile,
-    after: Profile | ModelProfile | None = None,
+    before: Profile | Any,
+    after: Profile | Any | None = None,
     *,
     ax: Axes | None = None,
     figsize: tuple[float, float] | None = None,

@@ -22,7 +22,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import _time as time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors, Floats
 
     _Looks = Mapping[tuple[str, str], dict[str, Any]]  # colour and line style of each call, by label and node
+    _Names = list[tuple[Line2D, str]]
 
 
 MAX_ROWS = 24  # fit two screens
 ROW_HEIGHT = 0.7  # share of a row for its line
-RANGE: dict[str, Any] = {"xycoords": "axes fraction", "annotation_clip": False, "size": "x-small", "offset": (5, 0)}
+BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
 HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
@@ -150,8 +151,8 @@ def gas_by_version(
     first, last = _span(found)
     alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
     if first == last and alone and any(series.answered.any() for series in found):
-        new: dict[str, Any] = {"ax": ax, "figsize": figsize, "title": title}
-        return _draw_at_version(found, colors, xlabel=gas_label, **new)
+        looks = _looks(found, _labels(found), colors)
+        return _draw_at_version(found, looks, title, ax=ax, figsize=figsize, xlabel=gas_label)
     named = _labels(found) if calls is not None else _most_moved(found)
     looks = _looks(found, named, colors)
     marks = _marks(steps[steps["label"].isin(named)])
@@ -165,29 +166,23 @@ def gas_by_version(
         _set_versions(axes, found, times, x=x)
         captions = _captions(marks)
         above = 0.15 if captions else 0.05  # room for two rows of captions
-        names: list[tuple[Line2D, str]] = []
+        names: _Names = []
         if in_rows := len(named) > style.MAX_NAMED:
-            marks = _draw_in_rows(axes, found, lines, marks, looks, above=above)
-            style.write(axes, gas_label.partition(" (")[0], (1, 1), gid="range", **RANGE)
+            place = _draw_in_rows(axes, found, lines, looks, above=above, what=gas_label.partition(" (")[0])
+            marks = marks.assign(**{one: [*map(place, marks["label"], marks[one])] for one in ("before", "after", "y")})
         else:
             names = _draw_readings(axes, found, lines, looks)
             axes.set_ylabel(gas_label)
             _set_gas(axes, found, above=above)
         strip = _draw_strip(axes, [] if in_rows else found, changes, looks)
         _draw_steps(axes, marks, size=4 if in_rows else 6.5)
-        _explain_marks(axes, found, marks)
+        _explain_marks(axes, found, marks, in_rows=in_rows)
         _name_lines(axes, names, captions, legend=legend, lines=1 + (x == "both"), strip=strip)
     return axes
 
 
 def _name_lines(
-    ax: Axes,
-    names: Sequence[tuple[Line2D, str]],
-    captions: Sequence[texts.Caption],
-    *,
-    legend: bool,
-    lines: int,
-    strip: float,
+    ax: Axes, names: _Names, captions: Sequence[texts.Caption], *, legend: bool, lines: int, strip: float
 ) -> None:
     """Name lines at their ends or in the legend, and causes above the axes or in the legend."""
     longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
@@ -209,26 +204,16 @@ def _name_lines(
         layout.execute(style.figure_of(ax))
 
 
-def _draw_at_version(
-    found: Sequence[CallSeries],
-    colors: Colors,
-    *,
-    xlabel: str,
-    ax: Axes | None,
-    figsize: tuple[float, float] | None,
-    title: str | None,
-) -> Axes:
-    """Draw the gas of calls at one version, each in a row."""
+def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | None, **shape: Any) -> Axes:
+    """Draw the gas of calls at one version, each in a row; `shape` is that of `drawing`."""
     every = [series for series in found if series.answered.any()]
-    most = style.row_limit(ax, figsize, MAX_ROWS, [_name(series) for series in every])
+    most = style.row_limit(shape["ax"], shape["figsize"], MAX_ROWS, [_name(series) for series in every])
     kept = np.sort(np.argsort([-series.gas[series.answered].max() for series in every], kind="stable")[:most])
     rows = [every[place] for place in kept]
-    looks = _looks(found, _labels(found), colors)
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
         title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
-    shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.3 * max(len(rows), 2)}
-    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
+    with style.drawing(title=title, height=1.2 + 0.3 * max(len(rows), 2), **shape) as axes:
         style.name_rows(axes, [_name(series) for series in rows], below=0.6, above=0.6)
         ends, said = [], []
         for place, series in enumerate(rows):
@@ -297,15 +282,9 @@ def _spans(found: Sequence[CallSeries]) -> dict[str, tuple[float, float]]:
 
 
 def _draw_in_rows(
-    ax: Axes,
-    found: Sequence[CallSeries],
-    lines: Sequence[_Level],
-    marks: pd.DataFrame,
-    looks: _Looks,
-    *,
-    above: float,
-) -> pd.DataFrame:
-    """Draw each call in a row, on a logarithmic scale from its least to its most gas; return marks for the rows."""
+    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks, *, above: float, what: str
+) -> Callable[[str, float], float]:
+    """Draw each call in a row, on a logarithmic scale from its least to its most gas; return where a call's gas is."""
     spans = _spans(found)
     rows = {label: row for row, label in enumerate(spans)}
 
@@ -316,17 +295,17 @@ def _draw_in_rows(
 
     names = {series.label: _name(series) for series in found}
     style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above * len(rows), beside=True)
-    for label, (low, high) in spans.items():
-        text = " to ".join(number(gas) for gas in dict.fromkeys((low, high)) if 0 < gas < np.inf)
-        style.write(ax, text, (1, rows[label]), gid="range", **RANGE | {"xycoords": ("axes fraction", "data")})
+    style.write(ax, what, (1, -0.8), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
+    for label, span in spans.items():
+        text = " to ".join(number(gas) for gas in dict.fromkeys(span) if 0 < gas < np.inf)
+        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **BESIDE)
     placed = [replace(series, gas=place(series.label, series.gas)) for series in found]
     levels = [line._replace(gas=place(line.series.label, line.gas)) for line in lines]
     for line, _ in _draw_readings(ax, placed, levels, looks):
         line.set_label("_nolegend_")
     for series in found:
         _draw_failures(ax, series, rows[series.label], looks)
-    moved = {name: [*map(place, marks["label"], marks[name])] for name in ("before", "after", "y")}
-    return marks.assign(**moved)
+    return place
 
 
 def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.TimelineMark], looks: _Looks) -> float:
@@ -339,14 +318,18 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
     if strip:
         ax.spines["bottom"].set_position(("axes", -strip - 0.01))
-    _draw_rug(ax, failing, looks, foot=share - strip)
     time.draw_timeline(ax, changes, foot=-strip, share=share)
+    foot = share - strip
+    place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
+    for row, series in enumerate(failing):
+        _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
+    if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
+        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
+        style.write(ax, "no result", (0, foot / 2), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
     return strip
 
 
-def _draw_readings(
-    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks
-) -> list[tuple[Line2D, str]]:
+def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks) -> _Names:
     """Draw the observations and levels of calls; return the lines with their names."""
     names = []
     levelled = {(line.series.label, line.series.node) for line in lines}
@@ -531,17 +514,6 @@ def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
     ax.margins(y=above / (1 - 2 * above))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, foot: float) -> None:
-    """Draw, for each failing call, a row of bars below the axes where reads have no result."""
-    place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
-    for row, series in enumerate(failing):
-        _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
-    if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
-        middle = foot + RUG_STRIP * (min(len(failing), MAX_RUG_ROWS) / 2 + 0.1)
-        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
-        style.write(ax, "no result", (0, middle), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
-
-
 def _draw_failures(ax: Axes, series: CallSeries, y: float, looks: _Looks, **place: Any) -> None:
     """Draw bars where reads of a call have no result."""
     bar = BAR | {"color": looks[series.label, series.node]["color"]} | place
@@ -590,19 +562,20 @@ def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
     return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
 
 
-def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame) -> None:
+def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *, in_rows: bool) -> None:
     """Add legend entries that explain the marks."""
     grey = style.muted(ax)
     plain: dict[str, Any] = {"linestyle": "none", "color": grey, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.paper(ax), "markeredgecolor": grey}
     sources = {series.source for series in found}
+    unnamed = in_rows or not style.is_wide(ax)
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
         ("between readings", not marks["exact"].all(), hollow),
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", not style.is_wide(ax) and any(one.failures() for one in found), BAR | {"color": grey}),
+        ("no result", unnamed and any(one.failures() for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:
