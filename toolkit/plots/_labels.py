@@ -69,7 +69,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
-MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
+MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
 MIN_BOX_NAME = 4  # characters of a name in a box
 MAX_NUMBERED = 6  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut

@@ -144,8 +144,8 @@ def on(colour: Any) -> str:
 
 
 def as_text(colour: Any) -> str:
-    """Return the colour of a mark adapted for text, which is thinner: nearer to the colour of other text."""
-    return mixed(colour, ink(), 0.8)
+    """Return the colour of a mark for text, which is thinner: nearer to that of other text, except in pages."""
+    return to_hex(colour) if in_page() else mixed(colour, ink(), 0.8)
 
 
 def cause_colour(cause: Cause) -> str:

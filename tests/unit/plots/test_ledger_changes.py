@@ -81,3 +81,12 @@ def test_ticks_are_factors_both_ways() -> None:
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert {"×0.1", "×1", "×10"} <= set(labels)
+
+
+def test_a_schedule_without_factors_tells_what_it_has() -> None:
+    """Equal values are no change; without a factor there is no axis, and what was added is told inside."""
+    ax = schedule_changes(schedule([("txn.a", "changed", 3, 3), ("txn.b", "unchanged", 1, 1)]))
+    assert ax.get_title() == "Gas schedule: 0 parameters changed"
+    ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "added", None, 1)]))
+    [text] = [text for text in ax.texts if text.get_gid() == "without-factor"]
+    assert (text.get_text(), text.xy[0], list(ax.get_xticks())) == ("2 added", 0, [])
