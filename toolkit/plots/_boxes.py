@@ -1,7 +1,9 @@
-"""Boxes of functions in figures of profiles: as wide as their gas, one level below or above their caller."""
+"""Boxes of functions in figures of profiles: as wide as their gas, one level below their caller, as code is read."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Rectangle
@@ -11,7 +13,7 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
@@ -23,6 +25,29 @@ if TYPE_CHECKING:
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
 MIN_LEVELS = 3
 _LEVEL = 0.34  # inches of a level
+
+
+@dataclass
+class Box:
+    """A function: its own gas by kind of charge, or by side of a comparison, and the functions that it calls."""
+
+    own: Counter[str] = field(default_factory=Counter)
+    callees: dict[str, Box] = field(default_factory=dict)
+
+    def add(self, stack: Iterable[str], kind: str, gas: int) -> None:
+        """Add own gas of the function at the end of a stack of callees."""
+        box = self
+        for name in stack:
+            box = box.callees.setdefault(name, Box())
+        box.own[kind] += gas
+
+    def gas(self, *kinds: str) -> int:
+        """Return the gas of these kinds, or of all, with that of the callees."""
+        return sum(self.own[kind] for kind in kinds or self.own) + sum(one.gas(*kinds) for one in self.callees.values())
+
+    @property
+    def levels(self) -> int:
+        return 1 + max((one.levels for one in self.callees.values()), default=0)
 
 
 def units_text(gas: int, unit: int = GAS_UNIT) -> str:
@@ -43,7 +68,7 @@ def set_axes(ax: Axes, gas: int, levels: int, unit: int = GAS_UNIT) -> bool:
         style.nothing(ax, "no gas was charged")
         return False
     ax.set_xlim(0, gas / unit)
-    ax.set_ylim(0, levels)
+    ax.set_ylim(levels, 0)
     style.whole_ticks(ax.xaxis)
     return True
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,79 +13,29 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import legend_below, name_boxes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
     from toolkit.vm._results import Call, Profile
 
 _GAS = ("execution", "io")
-_MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
-
-
-class ModelProfile(Protocol):
-    """A profile of the embedded node, which the package that draws does not import."""
-
-    @property
-    def charges(self) -> Sequence[Any]: ...
-
-    @property
-    def scaling(self) -> int: ...
-
-
-@dataclass
-class _Box:
-    """A function in a stack, with the gas of both sides; `after` only, if there is one side."""
-
-    name: str
-    before: int = 0
-    after: int = 0
-    callees: dict[str, _Box] = field(default_factory=dict)
-
-    def add(self, call: Call, side: str) -> None:
-        """Add the calls of one side."""
-        self.spend(call.total, side)
-        for name, callee in call.children.items():
-            self.callees.setdefault(name, _Box(name)).add(callee, side)
-
-    def add_model(self, profile: ModelProfile, side: str) -> None:
-        """Add the charges of one side, on the embedded node; storage and rounding are not gas of a function."""
-        for charge in profile.charges:
-            if charge.category not in _GAS:
-                continue
-            gas, box = charge.internal_gas * boxes.GAS_UNIT // profile.scaling, self
-            box.spend(gas, side)
-            for name in charge.stack[1:]:  # the first is the whole transaction or view
-                box = box.callees.setdefault(name, _Box(name))
-                box.spend(gas, side)
-
-    def spend(self, gas: int, side: str) -> None:
-        """Add gas to one side."""
-        setattr(self, side, getattr(self, side) + gas)
-
-    @property
-    def width(self) -> int:
-        """Gas of the side that is larger, or of the callees if they take more together."""
-        return max(self.before, self.after, sum(one.width for one in self.callees.values()))
-
-    @property
-    def levels(self) -> int:
-        return 1 + max((one.levels for one in self.callees.values()), default=0)
+_SIDES = "before", "after"
+_MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
 def flame(
-    before: Profile | ModelProfile,
-    after: Profile | ModelProfile | None = None,
+    before: Profile | Any,
+    after: Profile | Any | None = None,
     *,
     ax: Axes | None = None,
     figsize: tuple[float, float] | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the functions in which a transaction spends its gas, with callers below the functions they call.
+    """Draw the functions in which a transaction spends its gas, with callers above the functions they call.
 
     The width of a box is the gas of the function and of what it calls, execution and io. With two profiles, the width
     is that of the larger side, and the colour says which side spends more: orange if `after` does, blue if `before`
-    does, grey if both spend the same. The legend explains the numbers of narrow boxes.
+    does, grey if both spend the same. Functions with less than 1 % of the gas are omitted. The legend explains the
+    numbers of narrow boxes.
 
     Parameters
     ----------
@@ -121,51 +70,75 @@ def flame(
     >>> toolkit.plots.flame(profile, ax=Figure().subplots()).get_title()
     'Execution and io gas by function: 3 gas units'
     """
-    root = _Box("transaction")
+    root = boxes.Box()
     _add(root, before, "after" if after is None else "before")
     if after is not None:
         _add(root, after, "after")
+    whole = _width(root)
+    _omit(root, _MIN_SHARE * whole)
     compared = after is not None
     model = hasattr(before, "charges") or hasattr(after, "charges")
     title = f"Execution and io gas by function: {_total(root, compared=compared)}" if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     xlabel = style.gas_label(model=model) + (", the larger side" if compared else "")
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
-        if boxes.set_axes(axes, root.width, root.levels):
-            name_boxes(axes, _draw(axes, root, (0, 0), compared=compared))
+        if boxes.set_axes(axes, whole, root.levels):
+            name_boxes(axes, _draw(axes, "transaction", root, (0, 0), compared=compared))
             legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
 
-def _add(root: _Box, profile: Any, side: str) -> None:
+def _add(root: boxes.Box, profile: Any, side: str) -> None:
+    """Add the gas of one side; of the embedded node's, storage and rounding are not gas of a function."""
     if hasattr(profile, "tree"):
-        root.add(profile.tree, side)
+        _add_call(root, profile.tree, side)
     elif hasattr(profile, "charges"):
-        root.add_model(profile, side)
+        for charge in profile.charges:
+            if charge.category in _GAS:  # the first of a stack is the whole transaction or view
+                root.add(charge.stack[1:], side, charge.internal_gas * boxes.GAS_UNIT // profile.scaling)
     else:
         raise InputError(f"flame: expected a profile, such as that of a replay, got {type(profile).__name__}")
 
 
-def _total(root: _Box, *, compared: bool) -> str:
-    after = boxes.units_text(root.after)
-    return f"{boxes.units_text(root.before)} before, {after} after" if compared else after
+def _add_call(box: boxes.Box, call: Call, side: str) -> None:
+    box.own[side] += call.own
+    for name, callee in call.children.items():
+        _add_call(box.callees.setdefault(name, boxes.Box()), callee, side)
 
 
-def _draw(ax: Axes, box: _Box, at: boxes.At, *, compared: bool) -> list[boxes.Named]:
+def _width(box: boxes.Box) -> int:
+    """Return the gas of the side that is larger, or of the callees if they take more together."""
+    return max(*map(box.gas, _SIDES), sum(map(_width, box.callees.values())))
+
+
+def _omit(box: boxes.Box, least: float) -> None:
+    """Make the gas of callees with less than that their caller's own."""
+    for name, callee in list(box.callees.items()):
+        if _width(callee) < least:
+            box.own.update({side: callee.gas(side) for side in _SIDES})
+            del box.callees[name]
+        else:
+            _omit(callee, least)
+
+
+def _total(box: boxes.Box, *, compared: bool) -> str:
+    before, after = (number(box.gas(side) / boxes.GAS_UNIT) for side in _SIDES)
+    return f"{before} before, {after} after" if compared else boxes.units_text(box.gas("after"))
+
+
+def _draw(ax: Axes, name: str, box: boxes.Box, at: boxes.At, *, compared: bool) -> list[boxes.Named]:
     """Draw a box and the boxes of what it calls, starting at a left edge and level; return the boxes with names."""
     left, level = at
-    moved = box.after - box.before if compared else 0
-    look: dict[str, Any] = {"facecolor": (style.faint(ax), style.ORANGE, style.BLUE)[int(np.sign(moved))]}
+    before, after = map(box.gas, _SIDES)
+    moved = after - before if compared else 0
+    side = int(np.sign(moved))
+    look: dict[str, Any] = {"facecolor": (style.faint(ax), style.tone(style.ORANGE), style.tone(style.BLUE))[side]}
     if compared:
-        look["label"] = style.once(
-            ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[int(np.sign(moved))]
-        )
-    gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(box.after / boxes.GAS_UNIT)
-    named = [boxes.draw_function(ax, at, box.width, box.name, gas_text=gas, **look)]
-    style.tip(named[0][0], f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
-    whole = ax.get_xlim()[1] * boxes.GAS_UNIT
-    for callee in sorted(box.callees.values(), key=lambda one: -one.width):
-        if callee.width >= _MIN_SHARE * whole:
-            named += _draw(ax, callee, (left, level + 1), compared=compared)
-        left += callee.width
+        look["label"] = style.once(ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[side])
+    gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(after / boxes.GAS_UNIT)
+    named = [boxes.draw_function(ax, at, _width(box), name, gas_text=gas, **look)]
+    style.tip(named[0][0], f"{short_addresses(name)}: {_total(box, compared=compared)}")
+    for callee, one in sorted(box.callees.items(), key=lambda item: -_width(item[1])):
+        named += _draw(ax, callee, one, (left, level + 1), compared=compared)
+        left += _width(one)
     return named

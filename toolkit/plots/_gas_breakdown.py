@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import number, plural
+from toolkit._present.text import number, plural, signed
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
 MIN_INSIDE = 0.45  # share of the longest bar, of a part that has room for the numbers of the narrow parts, too
 MAX_BARS = 40  # fill two screens
+MAX_ROUNDING = 2  # gas units: each of the parts is rounded
 
 
 def gas_breakdown(
@@ -43,8 +44,8 @@ def gas_breakdown(
     """Draw what each transaction spent its gas on, as stacked bars.
 
     Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number at the
-    end of a bar is the total gas used. It may differ from the sum of the parts by up to 2 gas units, since the node
-    rounds each part. Parts too narrow for a label are listed in the largest part, or after the total.
+    end of a bar is the total gas used. The node rounds each part, so their sum may be up to 2 gas units more or less,
+    which is listed as rounding. Parts too narrow for a label are listed in the largest part, or after the total.
 
     Parameters
     ----------
@@ -169,28 +170,33 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     for name, bar in zip(colours, ax.containers, strict=True):
         for row, part in zip(plain_rows(rows), bar, strict=True):
             style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
+    pt = 0.8 * style.free_width(ax) / widest  # at least, of a gas unit
+    size = style.CHARACTER * 0.75 * style.size_of("font.")
     totals = []
     for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
         left, narrow = 0.0, []
         wide: list[tuple[float, float, str, str]] = []  # value, middle, name and colour of each part with a number
         for name, colour in colours.items():
             value = row[name]
-            if value >= 0.06 * widest:  # a narrower part has no room for its number
+            if value * pt >= size * len(number(round(value))):
                 wide.append((value, left + value / 2, name, style.on(colour)))
             elif round(value):
                 narrow.append(f"{name} {number(round(value))}")
             left += value
-        split = ", ".join(narrow) if len(colours) > 1 and style.is_wide(ax) else ""
-        inside = max(wide)[0] >= MIN_INSIDE * widest if split and wide else False
+        named = len(colours) > 1 and style.is_wide(ax)
+        inside = bool(narrow and wide and named) and max(wide)[0] >= MIN_INSIDE * widest
         for value, middle, name, colour in wide:
             text = number(round(value))
-            shown = f"{name} {text}, {split}" if inside and value == max(wide)[0] else text
-            style.write(ax, shown, (middle, place), gid="part", size="x-small", color=colour, ha="center")
+            shown = [f"{name} {text}", *narrow] if inside and value == max(wide)[0] else [text]
+            style.write(ax, ", ".join(shown), (middle, place), gid="part", size="x-small", color=colour, ha="center")
+        after = narrow if named and not inside else []
+        rounding = 0 if round(more) else round(row["total"]) - sum(round(row[name]) for name in colours)
+        if 0 < abs(rounding) <= MAX_ROUNDING and (named or not narrow):  # all numbers are there, so that they add up
+            after = [*after, f"rounding {signed(rounding, 'd')}"]
         of = f"{number(round(end))} of " if round(more) else ""
-        totals.append(f"{of}{number(row['total'])}" + (f" ({split})" if split and not inside else ""))
-        totals[-1] += "" if row["success"] else " · execution failed"
-        style.write(ax, totals[-1], (float(end), place), gid="total", offset=(5, 0))
-    style.fit(ax, ends, totals)
+        totals.append(f"{of}{number(row['total'])}" + (f" ({', '.join(after)})" if after else ""))
+        totals[-1] += "" if row["success"] else " · failed"
+    style.write_ends(ax, ends, totals, gid="total")
 
 
 def _bar_name(row: dict[str, Any]) -> str:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
-HEIGHT, NARROW_HEIGHT = 0.78, 0.5  # share of the height of a row for its tallest bar; below the row's name
-FAILED_ALPHA = 0.4  # of the bars of failed executions
+HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its tallest bar; below the row's name
+FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
-SAME, FAILED = (0.05, 0.2), (0.25, 0.5)  # shares of the ink in cells of equal gas and without a result, light and dark
+SAME, FAILED = (0.05, 0.2), (0.25, 0.4)  # shares of the ink in cells of equal gas and without a result, light and dark
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
@@ -116,8 +116,8 @@ def gas_distribution(
         _draw_rows(axes, rows, colours)
         if not all(row.success.all() for row in rows):
             [colour] = kinds if len(kinds := {*colours.values()}) == 1 else [style.muted(axes)]
-            for name, alpha in (("succeeded", 1.0), ("execution failed", FAILED_ALPHA)):
-                axes.bar([0], [0], color=colour, alpha=alpha, label=name)
+            for name, share in (("succeeded", 1.0), ("execution failed", FAILED_SHARE)):
+                axes.bar([0], [0], color=style.mixed(colour, style.paper(axes), share), label=name)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
@@ -149,24 +149,30 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
     roomy = style.is_wide(ax) and style.row_space(ax) / len(rows) >= style.MIN_ROW_WITH_TWO_LINES
     named_above = style.name_rows(ax, [_row_name(row, counted=roomy) for row in rows], shift=0.2, below=0.75)
     edges = _edges(ax, np.concatenate([row.gas for row in rows]))
+    scale = ax.xaxis.get_transform()
     tallest = NARROW_HEIGHT if named_above else HEIGHT
     for place, row in enumerate(rows):
-        good, failed = (np.histogram(row.gas[chosen], edges)[0] for chosen in (row.success, ~row.success))
+        placed = scale.transform(row.gas)
+        good, failed = (np.histogram(placed[chosen], edges)[0] for chosen in (row.success, ~row.success))
         unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
-        foot = place + (0.45 if tallest == HEIGHT else 0.34)
-        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_ALPHA))
-        for part, count, bottom, alpha in parts:
+        # A bar is at the mean of its values: that of a single value is at the value, wherever the bins begin.
+        middle = np.histogram(placed, edges, weights=placed)[0][drawn] / (good + failed)[drawn]
+        left, right = (scale.inverted().transform(middle + side * (edges[1] - edges[0])) for side in (-0.5, 0.5))
+        foot = place + (0.45 if tallest == HEIGHT else 0.25)
+        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_SHARE))
+        for part, count, bottom, share in parts:
             if count.any():
                 colour = colours[row.series.label, row.series.node]
-                look: dict[str, Any] = {"color": colour, "alpha": alpha, "gid": part}
-                look |= {"align": "edge", "linewidth": 0, "width": np.diff(edges)[drawn], "bottom": bottom}
-                ax.bar(edges[:-1][drawn], -count[drawn] * unit, **look)
-        ax.hlines(foot, edges[0], edges[-1], colors=style.faint(ax), linewidth=0.8)
+                look: dict[str, Any] = {"color": style.mixed(colour, style.paper(ax), share), "gid": part}
+                look |= {"align": "edge", "linewidth": 0, "width": right - left, "bottom": bottom, "clip_on": False}
+                ax.bar(left, -count[drawn] * unit, **look)
+        ax.hlines(foot, *ax.get_xlim(), colors=style.faint(ax), linewidth=0.8)
         median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
         name = "_nolegend_" if roomy else style.once(ax, "median")
-        ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median", label=name)
-        late = median > np.sqrt(edges[0] * edges[-1])
+        look = {"color": style.ink(), "markersize": 5, "markeredgewidth": 1.6, "clip_on": False, "label": name}
+        ax.plot([median], [foot + 0.06], "|", gid="median", **look)
+        late = scale.transform(median) > edges.mean()
         options: dict[str, Any] = {"color": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
         if roomy:
             offset = -4 if late else 4, -1
@@ -183,15 +189,14 @@ def _row_name(row: _Stretch, *, counted: bool) -> str:
 
 
 def _edges(ax: Axes, values: Floats) -> Floats:
-    """Set the gas axis and return its bin edges: equally spaced in the figure, at least a gas unit apart if linear."""
-    low, high = float(values.min()), float(values.max())
-    if style.gas_scale(ax, "x", values) and low > 0:
-        edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
-    else:
-        width = max((high - low) * 1.1 / BINS, 1.0)
-        count = int(np.ceil((high - low) / width)) + 3
-        edges = low - 1.5 * width + width * np.arange(count + 1, dtype=np.float64)
-    ax.set_xlim(edges[0], edges[-1])
+    """Set the gas axis and return its bin edges on its scale: equally spaced, at least a gas unit apart if linear."""
+    log = style.gas_scale(ax, "x", values)
+    scale = ax.xaxis.get_transform()
+    low, high = scale.transform(np.array([values.min(), values.max()]))
+    width = max((high - low) * 1.1 / BINS, 0.0 if log else 1.0)
+    edges: Floats = low + width * (np.arange(int(np.ceil((high - low) / width)) + 4) - 1.5)
+    first, last = scale.inverted().transform(edges[[0, -1]])
+    ax.set_xlim(max(first, float(ax.get_xscale() == "log")), last)
     return edges
 
 
@@ -265,7 +270,8 @@ def gas_heatmap(
             return style.nothing(axes, "no views or simulations at versions")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
-        edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
+        read = len(np.unique(np.concatenate([series.versions for series in found])))
+        edges = np.linspace(first, max(last, first + 1), min(COLUMNS, 20 * read) + 1)  # few are seen if they are wide
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:
@@ -308,10 +314,8 @@ def _draw(
     reach = max(-low, high, MIN_RANGE)
     heights = np.arange(len(found) + 1) - 0.5
     named = isinstance(colors, str | Colormap) and colors
-    same, no_result = (
-        style.mixed(style.ink(), style.paper(ax), shares[style.is_dark(ax)]) for shares in (SAME, FAILED)
-    )
-    usual = [style.BLUE, same, style.VERMILLION]  # less, equal and more gas
+    same, no_result = (style.mixed(style.ink(), style.paper(ax), shares[style.is_dark()]) for shares in (SAME, FAILED))
+    usual = [style.tone(style.BLUE), same, style.tone(style.VERMILLION)]  # less, equal and more gas
     shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or usual))
     look: dict[str, Any] = {"rasterized": True, "norm": TwoSlopeNorm(0, -reach, reach)}
     mesh = ax.pcolormesh(edges, heights, change, cmap=shown, gid="gas-cells", **look)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -26,22 +24,6 @@ if TYPE_CHECKING:
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
 MAX_OPERATIONS, OTHERS = 6, "other operations"
-
-
-@dataclass
-class _Box:
-    """A function in the icicle: its own gas by category, and the functions it calls."""
-
-    own: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    callees: dict[str, _Box] = field(default_factory=dict)
-
-    @property
-    def gas(self) -> int:
-        return sum(self.own.values()) + sum(box.gas for box in self.callees.values())
-
-    @property
-    def depth(self) -> int:
-        return 1 + max([box.depth for box in self.callees.values()], default=1)
 
 
 def gas_by_function(
@@ -109,23 +91,18 @@ def gas_by_function(
     kind = "category" if len(there) > 1 or "operation" not in drawn else "operation"
     if kind == "operation":
         there = _operations(drawn)
-    root = _Box()
+    root = boxes.Box()  # not drawn, but the charges below the last level are
     for stack, name, gas in zip(drawn["stack"], drawn[kind], drawn["internal_gas"], strict=True):
-        box = root
-        for function in str(stack).split(";"):
-            box = box.callees.setdefault(function, _Box())
-        box.own[str(name) if name in there else OTHERS] += int(gas)
-    levels = root.depth - 1
+        root.add(str(stack).split(";"), str(name) if name in there else OTHERS, int(gas))
     unit = int(getattr(profile, "scaling", boxes.GAS_UNIT))
     colours = style.chosen(there, colors)
     if title is None:
         which = f" without storage ({number(round(storage / unit))})" if dwarfed else ""
         which = which if categories is None else f", {' and '.join(categories)} only"
-        title = f"{_title(profile)}: {boxes.units_text(root.gas, unit)}{which}"
-    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(levels), "across": None}
+        title = f"{_title(profile)}: {boxes.units_text(root.gas(), unit)}{which}"
+    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
-        if boxes.set_axes(axes, root.gas, levels, unit):
-            axes.invert_yaxis()
+        if boxes.set_axes(axes, root.gas(), root.levels, unit):
             name_boxes(axes, _draw(axes, root, (0, 0), unit, colours))
             legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
@@ -144,17 +121,18 @@ def _title(profile: Any) -> str:
     return f"Gas{f' of {figure_text(call, 60)}' if call else ''} by function"
 
 
-def _draw(ax: Axes, box: _Box, at: boxes.At, unit: int, colours: Mapping[str, Any]) -> list[boxes.Named]:
+def _draw(ax: Axes, box: boxes.Box, at: boxes.At, unit: int, colours: Mapping[str, Any]) -> list[boxes.Named]:
     """Draw a box's callees and then its own gas, starting at a left edge and level; return the boxes with names."""
     left, level = at
     named: list[boxes.Named] = []
-    for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas):
-        look = {"gas_text": number(callee.gas / unit), "facecolor": style.faint(ax)}
-        named.append(boxes.draw_function(ax, (left, level), callee.gas, name, unit=unit, **look))
+    for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas()):
+        gas = callee.gas()
+        look = {"gas_text": number(gas / unit), "facecolor": style.faint(ax)}
+        named.append(boxes.draw_function(ax, (left, level), gas, name, unit=unit, **look))
         named += _draw(ax, callee, (left, level + 1), unit, colours)
-        left += callee.gas
+        left += gas
     for category, colour in colours.items():
-        if gas := box.own.get(category, 0):
+        if gas := box.own[category]:
             label = style.once(ax, category)
             boxes.draw_box(ax, (left, level), gas, unit, facecolor=colour, gid="own", label=label)
             left += gas

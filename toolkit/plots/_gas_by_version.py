@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.text import change_place, plural
+from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
@@ -21,7 +22,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import _time as time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors, Floats
 
     _Looks = Mapping[tuple[str, str], dict[str, Any]]  # colour and line style of each call, by label and node
+    _Names = list[tuple[Line2D, str]]
 
 
-RUG_STRIP = 0.045  # share of the height of the axes for each failing call
+MAX_ROWS = 24  # fit two screens
+ROW_HEIGHT = 0.7  # share of a row for its line
+BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+RUG_STRIP = 0.02  # share of the height of the axes for each failing call
 HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
-BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
+BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
 MAX_SHARE_AFTER = 0.25  # of the width, between the last transaction of a stratum and its name at the edge
@@ -68,7 +73,10 @@ def gas_by_version(
 
     By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
     others, and `gas_heatmap` draws all calls. Each line is named at its end; beside other axes, or if space is short,
-    names are in the legend instead, with numbers if there are more than 7 or if lines have the same colour.
+    names are in the legend instead, with numbers if lines have the same colour. If `calls` has more than 7, each has a
+    row, which is as high as its gas varies; the range is written beside it.
+
+    If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
     Parameters
     ----------
@@ -111,7 +119,8 @@ def gas_by_version(
     Returns
     -------
     Axes
-        The x axis is in ledger versions, even if it is scaled by time; the y axis is in gas units.
+        The x axis is in ledger versions, even if it is scaled by time; the y axis is in gas units. If calls have rows,
+        there is no y axis; if all observations are at one version, the x axis is in gas units.
 
     Raises
     ------
@@ -134,45 +143,91 @@ def gas_by_version(
         raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
-    if steps is not None:
-        require(steps, STEP_COLUMNS, what="marks of steps")
+    steps = pd.DataFrame(columns=list(STEP_COLUMNS)) if steps is None else steps
+    require(steps, STEP_COLUMNS, what="marks of steps")
     if levels is not None:
         require(levels, LEVEL_COLUMNS, what="level lines")
+    gas_label = style.gas_label(model=is_model(observations))
+    first, last = _span(found)
+    alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
+    if first == last and alone and any(series.answered.any() for series in found):
+        looks = _looks(found, _labels(found), colors)
+        return _draw_at_version(found, looks, title, ax=ax, figsize=figsize, xlabel=gas_label)
     named = _labels(found) if calls is not None else _most_moved(found)
     looks = _looks(found, named, colors)
-    marks = None if steps is None else _marks(steps[steps["label"].isin(named)])
+    marks = _marks(steps[steps["label"].isin(named)])
     lines = [] if levels is None else _level_lines(levels, [one for one in found if one.label in named], marks)
-    changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
+    changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
     cut = f": {len(named)} of {len(_labels(found))} calls named" if len(named) < len(_labels(found)) else ""
     title = _title(found, x) + cut if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
     with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
-        names = _draw_readings(axes, found, lines, looks)
-        captions = [] if marks is None else _captions(marks)
-        _set_axes(axes, found, times, x=x, above=0.15 if captions else 0.05)  # room for two rows of captions
-        strip = _draw_strip(axes, found, changes, looks)
-        if marks is not None:
-            _draw_steps(axes, marks)
-        _explain_marks(axes, found, marks)
-        axes.set_ylabel(style.gas_label(model=is_model(observations)))
-        longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
-        at_ends = legend and len(names) > 1 and style.is_wide(axes) and longest <= style.end_limit(axes)
-        captioned = texts.caption_versions(axes, captions, texts.least_width(axes, longest if at_ends else 0))
-        if at_ends:
-            texts.name_ends(axes, names)
-        elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
-            texts.number_ends(axes, [line for line, _ in names])
-            for n, (line, name) in enumerate(names, 1):
-                line.set_label(f"{n}  {name}")
-        named_lines = [line for line, _ in names]
-        needed = [] if at_ends or len(names) == 1 else named_lines
-        rest = zip(*axes.get_legend_handles_labels(), strict=True)
-        entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
-        texts.legend_below(axes, entries, wanted=legend, lines=1 + (x == "both"), needed=len(needed), strip=strip)
-        layout = style.figure_of(axes).get_layout_engine()
-        if strip > HIGH_STRIP and layout is not None:  # it shrinks with the axes: one pass leaves too little room
-            layout.execute(style.figure_of(axes))
+        _set_versions(axes, found, times, x=x)
+        captions = _captions(marks)
+        above = 0.15 if captions else 0.05  # room for two rows of captions
+        names: _Names = []
+        if in_rows := len(named) > style.MAX_NAMED:
+            place = _draw_in_rows(axes, found, lines, looks, above=above, what=gas_label.partition(" (")[0])
+            marks = marks.assign(**{one: [*map(place, marks["label"], marks[one])] for one in ("before", "after", "y")})
+        else:
+            names = _draw_readings(axes, found, lines, looks)
+            axes.set_ylabel(gas_label)
+            _set_gas(axes, found, above=above)
+        strip = _draw_strip(axes, [] if in_rows else found, changes, looks)
+        _draw_steps(axes, marks, size=4 if in_rows else 6.5)
+        _explain_marks(axes, found, marks, in_rows=in_rows)
+        _name_lines(axes, names, captions, legend=legend, lines=1 + (x == "both"), strip=strip)
+    return axes
+
+
+def _name_lines(
+    ax: Axes, names: _Names, captions: Sequence[texts.Caption], *, legend: bool, lines: int, strip: float
+) -> None:
+    """Name lines at their ends or in the legend, and causes above the axes or in the legend."""
+    longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
+    at_ends = legend and len(names) > 1 and style.is_wide(ax) and longest <= style.end_limit(ax)
+    captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest if at_ends else 0))
+    if at_ends:
+        texts.name_ends(ax, names)
+    elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
+        texts.number_ends(ax, [line for line, _ in names])
+        for n, (line, name) in enumerate(names, 1):
+            line.set_label(f"{n}  {name}")
+    named_lines = [line for line, _ in names]
+    needed = [] if at_ends or len(names) == 1 else named_lines
+    rest = zip(*ax.get_legend_handles_labels(), strict=True)
+    entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
+    texts.legend_below(ax, entries, wanted=legend, lines=lines, needed=len(needed), strip=strip)
+    layout = style.figure_of(ax).get_layout_engine()
+    if strip > HIGH_STRIP and layout is not None:  # it shrinks with the axes: one pass leaves too little room
+        layout.execute(style.figure_of(ax))
+
+
+def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | None, **shape: Any) -> Axes:
+    """Draw the gas of calls at one version, each in a row; `shape` is that of `drawing`."""
+    every = [series for series in found if series.answered.any()]
+    most = style.row_limit(shape["ax"], shape["figsize"], MAX_ROWS, [_name(series) for series in every])
+    kept = np.sort(np.argsort([-series.gas[series.answered].max() for series in every], kind="stable")[:most])
+    rows = [every[place] for place in kept]
+    if title is None:
+        cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
+        title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
+    with style.drawing(title=title, height=1.2 + 0.3 * max(len(rows), 2), **shape) as axes:
+        style.name_rows(axes, [_name(series) for series in rows], below=0.6, above=0.6)
+        ends, said = [], []
+        for place, series in enumerate(rows):
+            end, good = max(zip(series.gas[series.answered], series.success[series.answered], strict=True))
+            look = {"color": looks[series.label, series.node]["color"], "clip_on": False, "gid": "gas-point"}
+            [mark] = axes.plot(end, place, "o" if good else "x", markersize=6, **look)
+            ends.append(end)
+            said.append(f"{number(end)}{'' if good else ' · failed'}")
+            style.tip(mark, f"{_name(series)}: {plural(round(end), 'gas unit')}")
+        style.gas_rows(axes, np.array(ends))
+        style.write_ends(axes, np.array(ends), said, gid="gas")
+        first, _ = axes.get_xlim()
+        axes.hlines(range(len(rows)), first, ends, colors=style.faint(axes), linewidth=1, zorder=1)
+        axes.set_xlim(left=first)
     return axes
 
 
@@ -197,16 +252,14 @@ def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) ->
     colours, dashes = style.call_colours(mine, colors), style.call_dashes(mine)
     looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
     rest = {(series.label, series.node) for series in found} - looks.keys()
-    return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest}
+    return looks | {
+        key: {"color": style.tone(style.GREY), "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest
+    }
 
 
 def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
     """Return at most `MAX_SCALES` groups of calls whose gas is within a factor of `MAX_RATIO`, the most gas first."""
-    spans: dict[str, tuple[float, float]] = {}
-    for series in found:
-        known = series.gas[series.answered & (series.gas > 0)]
-        low, high = spans.get(series.label, (np.inf, 0.0))
-        spans[series.label] = min([low, *known]), max([high, *known])
+    spans = _spans(found)
     groups: list[list[str]] = []
     top = 0.0
     for label in sorted(spans, key=lambda one: (-spans[one][1], -spans[one][0])):
@@ -216,6 +269,43 @@ def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
             top = high
         groups[-1].append(label)
     return [[series for series in found if series.label in group] for group in groups] or [list(found)]
+
+
+def _spans(found: Sequence[CallSeries]) -> dict[str, tuple[float, float]]:
+    """Return the least gas of each call, without 0, and the most; infinity and 0 if it has none."""
+    spans: dict[str, tuple[float, float]] = {}
+    for series in found:
+        known = series.gas[series.answered & (series.gas > 0)]
+        low, high = spans.get(series.label, (np.inf, 0.0))
+        spans[series.label] = min([low, *known]), max([high, *known])
+    return spans
+
+
+def _draw_in_rows(
+    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks, *, above: float, what: str
+) -> Callable[[str, float], float]:
+    """Draw each call in a row, on a logarithmic scale from its least to its most gas; return where a call's gas is."""
+    spans = _spans(found)
+    rows = {label: row for row, label in enumerate(spans)}
+
+    def place(label: str, gas: Any) -> Any:
+        low, high = spans[label]
+        share = np.log(np.clip(gas, low, high) / low) / np.log(high / low) if high > low else 0.5 + 0 * gas
+        return rows[label] + ROW_HEIGHT * (0.5 - share)
+
+    names = {series.label: _name(series) for series in found}
+    style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above * len(rows), beside=True)
+    style.write(ax, what, (1, -0.8), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
+    for label, span in spans.items():
+        text = " to ".join(number(gas) for gas in dict.fromkeys(span) if 0 < gas < np.inf)
+        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **BESIDE)
+    placed = [replace(series, gas=place(series.label, series.gas)) for series in found]
+    levels = [line._replace(gas=place(line.series.label, line.gas)) for line in lines]
+    for line, _ in _draw_readings(ax, placed, levels, looks):
+        line.set_label("_nolegend_")
+    for series in found:
+        _draw_failures(ax, series, rows[series.label], looks)
+    return place
 
 
 def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.TimelineMark], looks: _Looks) -> float:
@@ -228,14 +318,18 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
     if strip:
         ax.spines["bottom"].set_position(("axes", -strip - 0.01))
-    _draw_rug(ax, failing, looks, foot=share - strip)
     time.draw_timeline(ax, changes, foot=-strip, share=share)
+    foot = share - strip
+    place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
+    for row, series in enumerate(failing):
+        _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
+    if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
+        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
+        style.write(ax, "no result", (0, foot / 2), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
     return strip
 
 
-def _draw_readings(
-    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks
-) -> list[tuple[Line2D, str]]:
+def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks) -> _Names:
     """Draw the observations and levels of calls; return the lines with their names."""
     names = []
     levelled = {(line.series.label, line.series.node) for line in lines}
@@ -287,11 +381,10 @@ class _Level(NamedTuple):
     gas: Floats
 
 
-def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> list[_Level]:
+def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.DataFrame) -> list[_Level]:
     """Return one line per stratum of committed transactions, for each call's most frequent strata."""
     lines = []
-    exact = None if marks is None else marks[marks["exact"]].groupby("label")["end"]
-    known = {} if exact is None else {str(label): sorted(set(ends)) for label, ends in exact}
+    known = {str(label): sorted(set(ends)) for label, ends in marks[marks["exact"]].groupby("label")["end"]}
     for series in found:
         mine = levels[(levels["label"] == series.label) & (series.source == Source.COMMITTED)]
         if series.node and "node" in levels.columns:
@@ -390,14 +483,9 @@ def _tips(series: CallSeries, chosen: NDArray[np.bool_]) -> list[str]:
     return [f"{_name(series)}: {plural(round(gas), 'gas unit')} at version {version:,.0f}" for version, gas in pairs]
 
 
-def _set_axes(
-    ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str, above: float
-) -> None:
-    """Set scales, ticks and margins; `above` is the share of the height left free above the data.
-
-    The limits are left to matplotlib's autoscaling, so that they still fit if the user changes the scale.
-    """
-    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
+def _set_versions(ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str) -> None:
+    """Set the scale, the ticks and the margins of the x axis."""
+    ax.margins(x=0.015)
     if times is None:
         style.whole_ticks(ax.xaxis)
     elif x == "time":
@@ -406,6 +494,15 @@ def _set_axes(
         time.add_dates(ax, *times)
     if not any(len(series.versions) for series in found):
         style.nothing(ax, "no observations")
+
+
+def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
+    """Set the scale, the ticks and the margins of the y axis; `above` is the share left free above the data.
+
+    The limits are left to matplotlib's autoscaling, so that they still fit if the user changes the scale.
+    """
+    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
+    if not any(len(series.versions) for series in found):
         return
     log = style.gas_scale(ax, "y", values)
     style.lowest(ax, "y", float(ax.get_yscale() == "log"))
@@ -414,25 +511,18 @@ def _set_axes(
         base = 0.0 if low == high or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         ax.update_datalim([(end, base) for end in _span(found)])
     ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in _span(found)])
-    ax.margins(x=0.015, y=above / (1 - 2 * above))
+    ax.margins(y=above / (1 - 2 * above))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, foot: float) -> None:
-    """Draw, for each failing call, a row of bars below the axes where reads have no result."""
-    place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
-    for row, series in enumerate(failing):
-        y = foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        bar = BAR | {"color": looks[series.label, series.node]["color"]} | place
-        for first, last in series.failures():
-            marker = "s" if first == last else ""  # a line from a point to itself is not drawn
-            ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
-    if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
-        middle = foot + RUG_STRIP * (min(len(failing), MAX_RUG_ROWS) / 2 + 0.1)
-        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
-        style.write(ax, "no result", (0, middle), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
+def _draw_failures(ax: Axes, series: CallSeries, y: float, looks: _Looks, **place: Any) -> None:
+    """Draw bars where reads of a call have no result."""
+    bar = BAR | {"color": looks[series.label, series.node]["color"]} | place
+    for first, last in series.failures():
+        marker = "s" if first == last else ""  # a line from a point to itself is not drawn
+        ax.plot([first, last], [y, y], marker=marker, markersize=3, markeredgewidth=0, gid="failures", **bar)
 
 
-def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
+def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
     """Draw a mark for every step, and a band for each that was only narrowed to an interval."""
     for cause, group in marks[~marks["exact"]].groupby("cause"):
         x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
@@ -442,7 +532,7 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
     for key, group in marks.groupby(["exact", "cause"]):
         exact, kind = bool(key[0]), Cause.of(key[1])
         place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5}
-        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=6.5, edge=0.8, **place)
+        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=0.8, **place)
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
@@ -472,19 +562,20 @@ def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
     return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
 
 
-def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> None:
+def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *, in_rows: bool) -> None:
     """Add legend entries that explain the marks."""
     grey = style.muted(ax)
     plain: dict[str, Any] = {"linestyle": "none", "color": grey, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.paper(ax), "markeredgecolor": grey}
     sources = {series.source for series in found}
+    unnamed = in_rows or not style.is_wide(ax)
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
-        ("between readings", marks is not None and not marks["exact"].all(), hollow),
+        ("between readings", not marks["exact"].all(), hollow),
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", not style.is_wide(ax) and any(one.failures() for one in found), BAR | {"color": grey}),
+        ("no result", unnamed and any(one.failures() for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:

@@ -96,7 +96,7 @@ def gas_change(
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no changes")
-        _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])
+        _draw_rows(axes, rows, [colours[cause.label] if cause else style.tone(style.BLUE) for cause in causes])
         if set(causes) - {None, Cause.UNKNOWN}:  # otherwise all changes have one colour, which needs no name
             for name, colour in colours.items():
                 axes.plot([], [], color=colour, linewidth=2.2, alpha=0.7, label=name)
@@ -109,19 +109,19 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     places, grey = np.arange(len(rows)), style.muted(ax)
     style.name_rows(ax, [*rows["_name"]], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
-    ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")
-    ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
+    look: dict[str, Any] = {"zorder": 3, "clip_on": False}
+    ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, **look, gid="before")
+    ax.scatter(after, places, s=38, color=colours, **look, gid="after")
     for name, face in (("before", style.paper(ax)), ("after", grey)):
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
-    for place, row in zip(places, plain_rows(rows), strict=True):
-        right = float(max(row["gas_before"], row["gas_after"]))
+    texts = []
+    for row in plain_rows(rows):
         sides = int(row["gas_before"]), int(row["gas_after"])
         change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), *sides, None, None)
-        # Worded as in the report and in `Run.explain`.
-        style.write(ax, short_change(change, figure_text), (right, float(place)), gid="change", offset=(8, 0))
-    if not style.gas_scale(ax, "x", np.concatenate((before, after))):
-        ax.update_datalim([(0, 0)])
-    ax.margins(x=0.14)
+        # Worded as in the report and in `Run.explain`; a row has no room for the sentence about equal gas.
+        texts.append("same gas" if sides[0] == sides[1] else short_change(change, figure_text))
+    style.gas_rows(ax, before, after)
+    style.write_ends(ax, np.maximum(before, after), texts, gid="change")
 
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:

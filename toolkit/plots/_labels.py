@@ -16,11 +16,12 @@ from toolkit._present.text import ELLIPSIS, visible
 from toolkit.plots._style import (
     CHARACTER,
     as_text,
+    beside,
     figure_of,
+    free_width,
     is_alone,
     is_wide,
     least_height,
-    longest_name,
     paper,
     room,
     shortened,
@@ -68,7 +69,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
-MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
+MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
 MIN_BOX_NAME = 4  # characters of a name in a box
 MAX_NUMBERED = 6  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut
@@ -115,22 +116,13 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
         return []
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
-    # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
-    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass; scipy has it too, but
-    # importing scipy.optimize takes longer than drawing.
-    blocks: list[tuple[float, int]] = []
-    for place, index in enumerate(order):
-        centre, count = float(wanted[index]) - place * gap, 1
-        while blocks and blocks[-1][0] > centre:
-            before, members = blocks.pop()
-            centre = (before * members + centre * count) / (members + count)
-            count += members
-        blocks.append((centre, count))
-    starts = np.clip(np.repeat([b[0] for b in blocks], [b[1] for b in blocks]), low, high - gap * (len(wanted) - 1))
-    placed = [0.0] * len(wanted)
-    for place, index in enumerate(order):
-        placed[index] = float(starts[place] + place * gap)
-    return placed
+    steps = gap * np.arange(len(wanted))
+    free = np.asarray(wanted)[order] - steps  # equal or ascending if neighbours are far enough apart
+    # Half way between moving each up, away from those below, and down, so that labels of one target are around it.
+    up, down = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
+    placed = np.empty(len(wanted))
+    placed[order] = steps + np.clip((up + down) / 2, low, high - steps[-1])
+    return [float(place) for place in placed]
 
 
 def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
@@ -140,21 +132,17 @@ def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
 
 
 def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
-    """Label lines with numbers to the right of the axes, in up to three columns, so that many fit."""
-    numbers = [str(n) for n in range(1, len(lines) + 1)]
-    _label_ends(ax, lines, numbers, offset=4, columns=min(1 + len(lines) // 4, 3))
+    """Label lines with numbers to the right of the axes."""
+    _label_ends(ax, lines, [str(n) for n in range(1, len(lines) + 1)], offset=4)
 
 
-def _label_ends(
-    ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, columns: int = 1, **look: Any
-) -> None:
+def _label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, **look: Any) -> None:
     outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False} | look
     last = [_last(line) for line in lines]
     texts = [write(ax, name, (1, y), gid="end-label", **outside) for name, y in zip(labels, last, strict=True)]
-    step = 1.6 * float(texts[0].get_fontsize())
-    for text in texts:  # the layout leaves room for the last column
-        text.set_position((offset + step * (columns - 1), 0))
-    Placed(ax, partial(_place_ends, ax, lines, texts, offset, [step * column for column in range(columns)]))
+    for text in texts:
+        text.set_position((offset, 0))
+    Placed(ax, partial(_place_ends, ax, lines, texts, offset))
 
 
 def _last(line: Line2D) -> float:
@@ -163,41 +151,27 @@ def _last(line: Line2D) -> float:
     return float(known[-1]) if len(known := heights[~np.isnan(heights)]) else 0.0
 
 
-def _place_ends(
-    ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], offset: float, columns: Sequence[float]
-) -> None:
+def _place_ends(ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], offset: float) -> None:
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
     last = [_last(line) for line in lines]
     size = float(texts[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    gap = max(1.35 + 1.2 * text.get_text().count("\n") for text in texts) / len(columns)
+    gap = max(1.35 + 1.2 * text.get_text().count("\n") for text in texts)
     placed = spread(level, gap * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
-    ranks = np.argsort(np.argsort(placed, kind="stable")).tolist()
-    for line, text, y, was, now, rank in zip(lines, texts, last, level, placed, ranks, strict=True):
+    for line, text, y, was, now in zip(lines, texts, last, level, placed, strict=True):
         text.xy = (1, y)
-        text.set_position((offset + columns[rank % len(columns)], (now - was) * pt))
+        text.set_position((offset, (now - was) * pt))
         text.set_visible(line.get_visible())
         if text.arrow_patch is not None:
             text.arrow_patch.set_color(line.get_color())
         else:
-            text.set_color(as_text(ax, line.get_color()))
+            text.set_color(as_text(line.get_color()))
 
 
 def least_width(ax: Axes, longest: int = 0) -> float:
     """Return how many points wide axes are at least when drawn; names of up to `longest` characters are beside them."""
     names = longest * CHARACTER * size_of("font.") * 0.833 + 24 * bool(longest)
-    return min(_free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
-
-
-def _free_width(ax: Axes) -> float:
-    """Return the points from the left edge of axes to the right edge of their figure, or of their place in it."""
-    return 72 * (0.97 * figure_of(ax).get_figwidth() if is_alone(ax) else room(ax)) - _beside(ax)
-
-
-def _beside(ax: Axes) -> float:
-    """Return the points that names and a label to the left of the axes take up."""
-    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
-    return CHARACTER * size_of("ytick.label") * longest_name(ax) + upright
+    return min(free_width(ax) - names, 72 * room(ax))  # without a layout engine, the axes have their room
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set[str]:
@@ -222,7 +196,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
     drawn = []
     for x, caption, colour, _ in captions:
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
-        look: dict[str, Any] = {"color": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
+        look: dict[str, Any] = {"color": as_text(colour), "annotation_clip": False, "bbox": behind} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
@@ -313,10 +287,10 @@ def legend_below(
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
-    figure, alone, beside = figure_of(ax), is_alone(ax), _beside(ax)
+    figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
-    left = 0.9 * beside if beside > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
-    width = _free_width(ax) + (1 + alone) / 2 * left
+    left = 0.9 * names_width if names_width > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    width = free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]
     counts = [len(handles), needed] if wanted and handles else []

@@ -83,7 +83,7 @@ def schedule_changes(
     'new value / old value'
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected a toolkit.schedule_diff frame")
-    diff = diff[diff["kind"] != "unchanged"]
+    diff = diff[(diff["kind"] != "unchanged") & ~(diff["before"] == diff["after"]).fillna(value=False)]
     groups = [(str(name), rows) for name, rows in diff.groupby(diff["name"].str.split(".").str[0])]
     groups.sort(key=lambda group: -len(group[1]))
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
@@ -94,9 +94,10 @@ def schedule_changes(
     height = 1.3 + 0.36 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
-            axes.set_xticks([])
             return style.nothing(axes, "no parameter differs")
         _draw_schedule(axes, shown, colours)
+        for place, (_, rows) in enumerate(shown):
+            _name_others(axes, rows, place)
         handles, _labels = axes.get_legend_handles_labels()
         # Colours need a legend only if some parameters rose and others fell.
         legend_below(axes, handles, wanted=legend and len(handles) > 1)
@@ -122,21 +123,16 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
         factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
         powers = np.append(powers, np.log10(factors))
         area = 24 + 320 * counts.astype(np.float64) / most
+        look: dict[str, Any] = {"alpha": 0.8, "linewidth": 0, "gid": "factor"}
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
-                ax.scatter(
-                    factors[chosen],
-                    np.full(chosen.sum(), place),
-                    s=area[chosen],
-                    color=colours[name],
-                    label=style.once(ax, name),
-                    alpha=0.8,
-                    linewidth=0,
-                    gid="factor",
-                )
+                look |= {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
+                ax.scatter(factors[chosen], np.full(chosen.sum(), place), **look)
         if len(factors) == 1:
             style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
-        _name_others(ax, rows, place)
+    if len(powers) == 1:
+        ax.set(xticks=[], xlabel="")
+        return
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
     least = 1 if style.room(ax) >= style.MIN_WIDE else 10
@@ -151,13 +147,14 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
-    """Write, to the right of the axes, how many parameters have no factor."""
+    """Write how many parameters have no factor: to the right of the axes, or in them if all are such parameters."""
     zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
     counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
     if text:
         outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
+        at = float(bool(ax.collections))
+        style.write(ax, text, (at, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
 
 
 def state_changes(
@@ -204,12 +201,12 @@ def state_changes(
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
     counts = _state_counts(changes)
     shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS))
+    shown = shown.loc[:, shown.any()]
     kinds = [figure_text(str(kind).replace("_", " "), 24) for kind in shown]
     usual = [KIND_COLOURS.get(str(kind), style.GREY) for kind in shown]
     colours = style.chosen(dict(zip(kinds, usual, strict=True)), colors)
     if title is None:
-        others = plural(int(counts.iloc[len(shown) :].to_numpy().sum()), "change")
-        cut = f": the {len(shown)} largest of {len(counts):,} rows ({others} not shown)"
+        cut = f": the {len(shown)} largest of {len(counts):,} rows"
         title = f"State changes{cut if len(counts) > len(shown) else ''}"
     height = 1.3 + 0.3 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
@@ -238,7 +235,5 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         for kind, (name, colour) in zip(counts, colours.items(), strict=True)
     ]
     totals = style.stacked_bars(ax, bars, named_above=named_above)
-    for place, total in enumerate(totals.tolist()):
-        style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
-    style.fit(ax, totals, [number(total) for total in totals.tolist()])
+    style.write_ends(ax, totals, [number(total) for total in totals.tolist()], gid="total")
     style.whole_ticks(ax.xaxis)

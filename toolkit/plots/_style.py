@@ -22,6 +22,7 @@ from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import ELLIPSIS, counted, listed, number, visible
 from toolkit.errors import InputError
@@ -73,8 +74,9 @@ MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 # Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
 MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
+MAX_ROW = 0.6  # inches: the bar of a single row does not fill the axes
 MIN_REST = 8  # characters of a second line that is cut
-NARROW_NAMES = 0.5  # share of narrow axes for the names beside their rows
+WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -125,9 +127,15 @@ def _light(colour: Any) -> float:
     return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))
 
 
-def is_dark(ax: Axes) -> bool:
-    """Return whether axes have a dark background."""
-    return _light(paper(ax)) < 0.3  # noqa: PLR2004 - a grey lighter than that is still read with dark text
+def is_dark() -> bool:
+    """Return whether the active style is dark, which is when its text is light."""
+    return _light(ink()) > 0.5  # noqa: PLR2004 - the middle
+
+
+def tone(colour: str) -> str:
+    """Return a default colour as the active style needs it: in dark styles lighter, and of the same hue."""
+    known = PAGE_COLOURS.get(colour)
+    return known.dark or colour if known and is_dark() else colour
 
 
 def on(colour: Any) -> str:
@@ -135,14 +143,14 @@ def on(colour: Any) -> str:
     return ON_LIGHT if _light(colour) > 0.45 else ON_DARK  # noqa: PLR2004 - the contrast of both is about equal there
 
 
-def as_text(ax: Axes, colour: Any) -> str:
-    """Return the colour of a mark adapted for text: lighter on a dark background, where it would be hard to read."""
-    return mixed(colour, ink(), 0.4) if is_dark(ax) else to_hex(colour)
+def as_text(colour: Any) -> str:
+    """Return the colour of a mark for text, which is thinner: nearer to that of other text, except in pages."""
+    return to_hex(colour) if in_page() else mixed(colour, ink(), 0.8)
 
 
 def cause_colour(cause: Cause) -> str:
     """Return the colour of a cause."""
-    return CAUSE_MARKS[cause].colour or ink()
+    return tone(CAUSE_MARKS[cause].colour or ink())
 
 
 def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
@@ -160,24 +168,26 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
     InputError
         If `colors` contains a name that is not in the figure.
     """
+    defaults = {name: tone(colour) for name, colour in defaults.items()}
     if not isinstance(colors, Mapping):
         given = [colors] if isinstance(colors, str) else list(colors or ())
-        return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else dict(defaults)
+        return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else defaults
     if unknown := [name for name in colors if name not in defaults]:
         there = listed((visible(repr(name), 60) for name in defaults), 8)
         raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; expected {there or 'none'}")
-    return dict(defaults) | dict(colors)
+    return defaults | dict(colors)
 
 
 def cycle_colours(positions: Sequence[int]) -> list[Any]:
     """Return the colours of the calls at `positions`: from the active style if it sets colours, else from `PALETTE`.
 
-    A call has the colour of its position, one of those that are far apart; if another call has it already, the first
-    that is free; grey if none is.
+    The colours of ``dark_background`` are not used, so that a call has one hue in light and dark figures. A call has
+    the colour of its position, one of those that are far apart; if another call has it already, the first that is free;
+    grey if none is.
     """
-    own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
-    usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
-    cycle = list(dict.fromkeys(PALETTE if not own or own == usual else own))
+    own = mpl.rcParams["axes.prop_cycle"]
+    usual = own in (one["axes.prop_cycle"] for one in (mpl.rcParamsDefault, mpl_style.library["dark_background"]))
+    cycle = list(dict.fromkeys((not usual and own.by_key().get("color")) or PALETTE))
     apart = min(len(cycle), MAX_NAMED)
     taken: dict[int, int] = {}  # position of a call by place of its colour
     for position in positions:
@@ -284,6 +294,9 @@ def drawing(
         heading = ax.set_title(title, wrap=True)
         if room(ax) < MIN_WIDE:
             heading.set_fontsize("medium")
+        if is_alone(ax):  # over names beside the axes, too
+            offset = cast("Any", ax).titleOffsetTrans  # public, but without a type
+            heading.set_transform(blended_transform_factory(figure_of(ax).transFigure, ax.transAxes + offset))
         ax.set_xlabel(xlabel)
         if across is not None:
             # Some styles have grid lines as bright as text, which would cross out the words in a figure.
@@ -366,6 +379,7 @@ def lowest(ax: Axes, side: Literal["x", "y"], limit: float) -> None:
 
 def nothing(ax: Axes, text: str) -> Axes:
     """Write text, such as the reason why the figure is empty, in the middle of the axes; return the axes."""
+    ax.set_xticks([])
     ax.set_yticks([])
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=muted(ax))
     return ax
@@ -386,7 +400,7 @@ def name_rows(
     """
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
-    share = 0.95 if inside else 0.75 if wide else NARROW_NAMES
+    share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
@@ -401,7 +415,8 @@ def name_rows(
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
         ax.tick_params(axis="y", pad=-2)
-    ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
+    spare = max(each / MAX_ROW - 1, 0) * len(names) / 2  # rows, above and below
+    ax.set_ylim(len(names) - 1 + below + spare, -max(above, 0.8 * inside) - spare)
     return inside
 
 
@@ -427,14 +442,29 @@ def longest_name(ax: Axes) -> int:
     return max((len(line) for name in beside for line in name.split("\n")), default=0)
 
 
-def fit(ax: Axes, ends: Floats, texts: Sequence[str]) -> None:
-    """Widen a linear x axis that begins at 0, so that the text at the end of each bar fits inside the axes."""
-    width = max(72 * room(ax) / CHARACTER - longest_name(ax) * size_of("ytick.label"), 1)
-    shares = [min((len(text) + 1) * 0.833 * size_of("font.") / width, 0.7) for text in texts]
-    most = float(ends.max()) or 1.0
-    reach = max([most, *(end / (1 - share) for end, share in zip(ends.tolist(), shares, strict=True))])
+def free_width(ax: Axes) -> float:
+    """Return the points from the left edge of axes to the right edge of their figure, or of their place in it."""
+    return 72 * (0.97 * figure_of(ax).get_figwidth() if is_alone(ax) else room(ax)) - beside(ax)
+
+
+def beside(ax: Axes) -> float:
+    """Return the points that names and a label to the left of the axes take up."""
+    tick_size = ax.yaxis.get_tick_params().get("labelsize") or size_of("ytick.label")
+    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
+    return CHARACTER * tick_size * longest_name(ax) + upright
+
+
+def write_ends(ax: Axes, ends: Floats, texts: Sequence[str], *, gid: str) -> None:
+    """Write a text at the end of each row, and widen the x axis, on which all else is drawn, so that it fits inside."""
+    for place, (end, text) in enumerate(zip(ends.tolist(), texts, strict=True)):
+        write(ax, text, (end, place), gid=gid, offset=(7, 0))
+    size = CHARACTER * 0.833 * size_of("font.")
+    shares = np.minimum([(len(text) + 1) * size / free_width(ax) for text in texts], 0.8)
+    scale = ax.xaxis.get_transform()
+    low, *places = scale.transform(np.append(ax.dataLim.x0, ends))
+    reach = max(low + (np.array(places) - low) / (1 - shares), default=low)
     ax.margins(x=0.02)
-    ax.update_datalim([(reach, 0)])
+    ax.update_datalim([(float(scale.inverted().transform(reach)) or 1.0, 0)])
 
 
 def write(
@@ -478,7 +508,7 @@ class WholeTicks(MaxNLocator):
     """Ticks at whole numbers from 0 up, as many as there is room to label when the figure is drawn."""
 
     def __init__(self, axis: Axis, characters: int) -> None:
-        super().__init__(integer=True, min_n_ticks=1)
+        super().__init__(integer=True, min_n_ticks=1, steps=(1, 2, 2.5, 5, 10))
         self._axis, self._characters = axis, characters
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
@@ -488,8 +518,9 @@ class WholeTicks(MaxNLocator):
         length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
         each = size * (CHARACTER * long + 2 if across else 2.4)
         self.set_params(nbins=int(np.clip(length / each, 2, 6)))
-        ticks = np.asarray(super().tick_values(vmin, vmax))
-        return ticks[ticks >= 0]
+        margin = 0.02 * (vmax - vmin)  # ticks at both ends of the data are as many as without margins
+        ticks = np.asarray(super().tick_values(vmin + margin, vmax - margin))
+        return ticks[(ticks >= 0) & (ticks == np.round(ticks))]
 
 
 def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
@@ -500,15 +531,26 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     if log:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
-        across, each = (0.6 * room(ax), 40) if side == "x" else (0.9 * row_space(ax), 24)
-        fine = 3 * np.log10(high / least) * each < 72 * across  # the space of a tick label, in points
-        decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
-        axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
+        across, each = (free_width(ax) / 72, 45) if side == "x" else (0.9 * row_space(ax), 24)
+        labels = 72 * across / each  # there is room for
+        decades = np.log10(high / least)
+        fine = 3 * decades < labels
+        ticks: Any = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
+        ticks = ticks[ticks >= 1][:: int(max(decades // labels, 0)) + 1]
+        axis.set_major_locator(FixedLocator([*([0.0] * (low == 0)), *ticks]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(NUMBERS)  # after the scale, which sets a formatter
     else:
         whole_ticks(axis)
     return log
+
+
+def gas_rows(ax: Axes, *values: Floats) -> None:
+    """Scale the x axis of a figure with a row for each call: from 0, or logarithmic if gas has a wide range."""
+    log = gas_scale(ax, "x", np.concatenate(values))
+    if not log:
+        ax.update_datalim([(0, 0)])
+    lowest(ax, "x", float(log))
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = NUMBERS, characters: int = 0) -> None:
@@ -527,10 +569,10 @@ class PageColour(NamedTuple):
     dark: str | None = None
 
 
-# Of `PALETTE` on dark pages, as far apart.
+# Of `PALETTE` on dark backgrounds: of nearly the same hues, with the least distances 20 and 10, and 13 and 6.
 _PALETTE_DARK = (
-    *("#fef810", "#b4a726", "#ff7dd0", "#267fff", "#027a00", "#99517b", "#31faf9"),
-    *("#7b908e", "#e5c6b9", "#92acff", "#8544d5", "#6de558"),
+    *("#a251b7", "#f6d621", "#ff7899", "#1875f5", "#82a730", "#bb5601", "#6bb2d9"),
+    *("#80fdef", "#e2365f", "#d8c3fd", "#a47989", "#bc84fe"),
 )
 PAGE_COLOURS: Mapping[str, PageColour] = {
     INK: PageColour("ink"),

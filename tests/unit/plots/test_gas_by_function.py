@@ -74,3 +74,15 @@ def test_narrow_boxes_have_numbers_and_names_stay_in_their_boxes() -> None:
         boxes = [box.get_window_extent() for box in ax.patches]
         texts = [text.get_window_extent() for text in ax.texts if text.get_gid() == "name" and text.get_visible()]
         assert all(any(box.x0 <= one.x0 and one.x1 <= box.x1 for box in boxes) for one in texts)
+
+
+def test_a_flame_is_drawn_from_the_top_down_without_slivers() -> None:
+    """Callees are below their callers, those with less than 1 % are omitted, and the total still has their gas."""
+    small = Call("0x1::a::small", 1, own=5_000, children={"0x1::a::inner": Call("0x1::a::inner", 1, own=1_000)})
+    large = Call("0x1::a::large", 1, own=2_000_000)
+    tree = Call("transaction", 1, own=994_000, children={one.function: one for one in (small, large)})
+    ax = toolkit.plots.flame(Profile(tree))
+    places = {box.get_gid(): box.get_y() for box in ax.patches}
+    assert places == {"function-transaction": 0, "function-0x1::a::large": 1}
+    assert ax.get_ylim() == (2, 0)
+    assert ax.get_title().endswith(": 3 gas units")

@@ -123,12 +123,26 @@ def test_many_calls_have_seven_names_and_seven_colours() -> None:
     assert (colours.count(GREY), len(set(colours))) == (5, 8)
     assert "7 of 12" in ax.get_title()
     assert "other calls" in {text.get_text() for text in ax.get_legend().get_texts()}
-    asked = gas_by_version(many, calls=[f"call {n}" for n in range(12)], figsize=(4, 3))
-    asked.figure.draw_without_rendering()
-    assert len({line.get_color() for line in artists(asked, "gas-line")}) == 12
-    ends = {text.get_text() for text in artists(asked, "end-label")}
-    keys = [text.get_text().split()[0] for text in asked.get_legend().get_texts()]
-    assert ends == set(keys) == {str(n) for n in range(1, 13)}
+
+
+def test_calls_without_space_for_their_names_have_rows() -> None:
+    """Each has its name, its colour and the range of its gas; steps are in the row of their call."""
+    frame = synthetic_run.observations()
+    view = frame[frame["label"] == "vault total"]
+    names = [f"call {n}" for n in range(12)]
+    many = pd.concat([view.assign(label=name, gas_used=view["gas_used"] * (n + 1)) for n, name in enumerate(names)])
+    steps = synthetic_run.steps()
+    steps = steps[steps["label"] == "vault total"].assign(label="call 7")
+    ax = gas_by_version(many, steps=steps, calls=names, figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    assert [name.get_text() for name in ax.get_yticklabels()] == names
+    lines = artists(ax, "gas-line")
+    assert len({line.get_color() for line in lines}) == 12
+    assert all(abs(np.nanmean(line.get_ydata()) - row) < 0.5 for row, line in enumerate(lines))
+    assert [text.get_text() for text in artists(ax, "range")][:2] == ["14 to 140", "28 to 280"]
+    marks = np.concatenate([mark.get_xydata() for mark in ax.lines if (mark.get_gid() or "").startswith("change-")])
+    assert set(np.round(marks[:, 1])) == {7}
+    assert set(names).isdisjoint(text.get_text() for text in ax.get_legend().get_texts()) if ax.get_legend() else True
 
 
 def test_line_leaves_out_equal_neighbours_and_breaks_at_failures() -> None:
@@ -248,7 +262,8 @@ def test_grey_calls_do_not_hide_those_with_a_name() -> None:
     """Marks of simulations, too, are below those of named calls."""
     frame = synthetic_run.observations()
     one = frame[frame["source"] == "simulate@now"].iloc[[0]]
-    many = pd.concat([one.assign(label=f"call {n}", gas_used=100 + n) for n in range(9)])
+    rows = [one.assign(label=f"call {n}", gas_used=100 + n, ledger_version=n) for n in range(9)]
+    many = pd.concat(rows)
     marks = artists(gas_by_version(many), "gas-simulated")
     grey = [mark.get_zorder() for mark in marks if mark.get_color() == GREY]
     assert len(grey) == 2
@@ -256,14 +271,14 @@ def test_grey_calls_do_not_hide_those_with_a_name() -> None:
 
 
 def test_names_in_a_legend_are_whole_before_other_entries_are_there() -> None:
-    """Twelve calls in a small figure have their names; a name longer than the figure is cut, and stays in it."""
+    """Seven calls in a small figure have their names; a name longer than the figure is cut, and stays in it."""
     frame = synthetic_run.observations()
     view = frame[frame["label"] == "vault total"]
-    names = [f"{n} of the vault share" for n in range(12)]
+    names = [f"{n} of the vault share" for n in range(7)]
     many = pd.concat([view.assign(label=name, gas_used=view["gas_used"] * (n + 1)) for n, name in enumerate(names)])
     ax = gas_by_version(many, steps=synthetic_run.steps(), calls=names, figsize=(4, 3))
-    told = [text.get_text().partition("  ")[2] for text in ax.get_legend().get_texts()]
-    assert told[:12] == names
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert told[:7] == names
     long = [f"{'a very long name ' * 2} {n}" for n in range(2)]
     two = pd.concat([view.assign(label=name) for name in long])
     ax = gas_by_version(two, figsize=(2.5, 3))
@@ -315,9 +330,23 @@ def test_a_legend_of_many_entries_stays_in_the_figure(width: float) -> None:
 
 def test_failed_executions_are_crosses() -> None:
     """A simulation that aborted has gas, and is drawn as a failure."""
-    ax = gas_by_version(synthetic_run.observations(), calls=["register a taken name"])
-    (mark,) = artists(ax, "gas-simulated")
+    frame = synthetic_run.observations()
+    (mark,) = artists(gas_by_version(frame, calls=["register a taken name", "chain id"]), "gas-simulated")
     assert mark.get_marker() == "x"
+
+
+def test_gas_at_a_single_version_has_a_row_for_each_call() -> None:
+    """Names, gas and failures are told, and the axis begins at 0, or at 1 if it is logarithmic."""
+    frame = synthetic_run.observations()
+    frame = frame[frame["source"] == "simulate@now"]
+    ax = gas_by_version(frame)
+    assert (ax.get_title(), ax.get_xlabel()) == ("Gas at ledger version 4,999", "model gas (gas units)")
+    assert [name.get_text() for name in ax.get_yticklabels()] == ["transfer 100", "register a taken name"]
+    assert [text.get_text() for text in artists(ax, "gas")] == ["998", "93 · failed"]
+    assert [mark.get_marker() for mark in artists(ax, "gas-point")] == ["o", "x"]
+    assert ax.get_xlim()[0] == 0
+    wide = gas_by_version(frame.assign(gas_used=[1, 5_000]))
+    assert (wide.get_xscale(), wide.get_xlim()[0]) == ("log", 1)
 
 
 def test_given_axes_are_drawn_on_and_nothing_else_is_made() -> None:

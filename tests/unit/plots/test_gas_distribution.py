@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -91,3 +92,18 @@ def test_one_reading_is_drawn() -> None:
     """A single value has a bar of its own."""
     ax = gas_distribution(synthetic_run.observations(), source="simulate@now")
     assert max(heights(ax, "succeeded")) == pytest.approx(HEIGHT)
+
+
+@pytest.mark.parametrize("gas", [[5, 5, 8, 300], [60, 72, 75, 75]])
+def test_bars_are_at_their_values(gas: list[int]) -> None:
+    """The middle of a bar of equal values is that value, on both scales, and the axis does not begin below 1 or 0."""
+    frame = pd.DataFrame({"label": "call", "source": "committed", "ledger_version": range(4), "gas_used": gas})
+    ax = gas_distribution(frame)
+    scale = ax.xaxis.get_transform()
+    bars = [bar for bar in ax.patches if bar.get_height()]
+    left, width = (np.array([getattr(bar, f"get_{what}")() for bar in bars]) for what in ("x", "width"))
+    middle = scale.inverted().transform((scale.transform(left) + scale.transform(left + width)) / 2)
+    assert sorted(middle) == pytest.approx(sorted(set(gas)))
+    low = gas_distribution(frame.assign(gas_used=[1, 2, 3, 400]))
+    assert low.get_xlim()[0] >= 1
+    assert gas_distribution(frame.assign(gas_used=[0, 1, 2, 3])).get_xlim()[0] >= 0

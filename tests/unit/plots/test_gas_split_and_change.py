@@ -45,8 +45,8 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     committed = synthetic_run.observations().query("source == 'committed'")
     last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
     assert parts["total"].tolist() == [998, 93, *last]
-    assert texts(ax, "total")[:2] == ["998", "93 (execution 55, io 37) · execution failed"]
-    assert texts(ax, "total")[3].endswith("execution failed")
+    assert texts(ax, "total")[:2] == ["998 (rounding +1)", "93 (rounding +1) · failed"]
+    assert texts(ax, "total")[3].endswith(" · failed")
     assert "gas units" in ax.get_xlabel()
 
 

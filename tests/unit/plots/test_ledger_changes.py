@@ -38,11 +38,11 @@ def test_rows_are_what_is_written_the_most_written_first() -> None:
 
 
 def test_what_there_is_no_room_for_is_counted() -> None:
-    """Thirty tables: 24 are drawn, the other six are told."""
+    """Thirty tables: 24 are drawn, of 30."""
     rows = [("write_table_item", None, None, f"0x{n:064x}") for n in range(1, 31)]
     ax = state_changes(changes(rows))
     assert len(ax.get_yticks()) == 24
-    assert ax.get_title() == "State changes: the 24 largest of 30 rows (6 changes not shown)"
+    assert ax.get_title() == "State changes: the 24 largest of 30 rows"
 
 
 def test_hostile_types_are_shown_literally() -> None:
@@ -81,3 +81,12 @@ def test_ticks_are_factors_both_ways() -> None:
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert {"×0.1", "×1", "×10"} <= set(labels)
+
+
+def test_a_schedule_without_factors_tells_what_it_has() -> None:
+    """Equal values are no change; without a factor there is no axis, and what was added is told inside."""
+    ax = schedule_changes(schedule([("txn.a", "changed", 3, 3), ("txn.b", "unchanged", 1, 1)]))
+    assert ax.get_title() == "Gas schedule: 0 parameters changed"
+    ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "added", None, 1)]))
+    [text] = [text for text in ax.texts if text.get_gid() == "without-factor"]
+    assert (text.get_text(), text.xy[0], list(ax.get_xticks())) == ("2 added", 0, [])

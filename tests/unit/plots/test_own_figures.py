@@ -6,10 +6,11 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 
 import toolkit
 from tests.unit.plots import synthetic_run
@@ -79,6 +80,23 @@ def test_the_style_of_the_user_applies(draw: Callable[..., Any]) -> None:
         inside = {"part"}  # on coloured bars
         texts = [text for text in ax.findobj(plt.Text) if text.get_text() and text.get_gid() not in inside]
         assert [text.get_text() for text in texts if sum(to_rgb(text.get_color())) < 1.5] == []
+
+
+def test_a_call_has_one_hue_in_light_and_dark_figures() -> None:
+    """In a dark style the colours are lighter, in the same order; those of another style are used as they are."""
+    hues = []
+    for style in ("default", "dark_background"):
+        with plt.style.context(style):
+            lines = artists(plots.gas_by_version(OBSERVATIONS), "gas-line")
+            hues.append([rgb_to_hsv(to_rgb(line.get_color())) for line in lines if line.get_alpha() is None])
+    light, dark = np.array(hues[0])[:5], np.array(hues[1])[:5]
+    apart = np.abs(light[:, 0] - dark[:, 0])
+    assert np.minimum(apart, 1 - apart).max() < 1 / 8
+    assert not np.allclose(light, dark)
+    with plt.style.context("ggplot"):
+        own = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+        line, *_ = artists(plots.gas_by_version(OBSERVATIONS, calls=["vault total"]), "gas-line")
+        assert line.get_color() in own
 
 
 def test_figures_can_be_pickled() -> None:
@@ -175,7 +193,7 @@ def test_versions_have_their_dates_on_request() -> None:
     for draw in (plots.gas_by_version, plots.gas_heatmap):
         ax = draw(frame, timeline=changes, x="both")
         ax.figure.draw_without_rendering()
-        assert "3,000\n2026-05-22" in {label.get_text() for label in ax.get_xticklabels()}
+        assert "4,000\n2026-05-29" in {label.get_text() for label in ax.get_xticklabels()}
         assert ax.get_xlabel() == "ledger version, date (UTC, interpolated)"
         with pytest.raises(InputError, match="times of at least two versions"):
             draw(frame, x="both")
