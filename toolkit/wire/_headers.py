@@ -146,7 +146,7 @@ def parse_headers(headers: Mapping[str, str]) -> AnswerHeaders:
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
-    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
+    texts = [lowered.get(prefix + name, "") for name in _LEDGER]
     ledger = _state(*texts) if max(map(len, texts)) <= _MAX_DIGITS else None
     return AnswerHeaders(
         ledger=ledger,
@@ -218,11 +218,6 @@ def _number(text: str | None) -> int | None:
         return None
     value = int(text)
     return value if value < 2**63 else None  # columns of versions and gas are int64
-
-
-@lru_cache(maxsize=16)
-def _ledger_names(prefix: str) -> tuple[str, ...]:
-    return tuple(prefix + name for name in _LEDGER)
 
 
 @lru_cache(maxsize=256)
