@@ -427,23 +427,10 @@ def _packages(resources: _Resources) -> dict[str, str]:
     """Return the package name of each module, from the account's package registry."""
     registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
-        packages = msgspec.convert(registry, _Registry).packages
-    except msgspec.ValidationError:  # none, or from another framework
+        packages = registry["packages"]
+        return {str(module["name"]): str(package["name"]) for package in packages for module in package["modules"]}
+    except (KeyError, TypeError):  # none, or from another framework
         return {}
-    return {module.name: package.name for package in packages for module in package.modules}
-
-
-class _Module(msgspec.Struct):
-    name: str
-
-
-class _Package(msgspec.Struct):
-    name: str
-    modules: list[_Module]
-
-
-class _Registry(msgspec.Struct):
-    packages: list[_Package]
 
 
 # assets and balances ---------------------------------------------------------------------------------------------

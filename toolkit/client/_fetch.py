@@ -385,37 +385,30 @@ def fetch_table_items(
     node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
-    tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
-    sweep.guard(len(tasks))
-    outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
-    misfits = [outcome for outcome in outcomes if isinstance(outcome, InputError)]
-    if misfits and len(misfits) == len(outcomes):  # no key fits its type, so nothing was sent
-        raise misfits[0]
-    sweep.finish("reads of table items")
-    items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
-    def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
+    def read(tasks: Sequence[tuple[int, int]], what: str) -> list[TableItemRecord]:
+        outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what=what)
         pairs = zip(tasks, outcomes, strict=True)
         return [TableItemRecord.of(given[place], version, outcome) for (place, version), outcome in pairs]
 
-    places = [place for place, _ in tasks]
-    absent = {place for place, one in zip(places, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM}
-    absent -= {place for place, one in zip(places, outcomes, strict=True) if not isinstance(one, ToolkitError)}
+    tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
+    sweep.guard(len(tasks))
+    records = read(tasks, "table items")
+    misfits = [error for error in sweep.errors if isinstance(error, InputError)]
+    if misfits and len(misfits) == len(tasks):  # no key fits its type, so nothing was sent
+        raise misfits[0]
+    sweep.finish("reads of table items")
+    placed = [(place, record) for (place, _), record in zip(tasks, records, strict=True)]
+    absent = {place for place, one in placed if one.failure is not None and one.failure.error_code == NO_ITEM}
+    absent -= {place for place, one in placed if one.failure is None}
     earlier: list[TableItemRecord] = []
     if absent and sweep.there and len(absent) <= _MAX_LOOKED_BACK:
         before = _before(sweep.there[0], sweep.oldest)
-        looked = [(place, version) for place in sorted(absent) for version in before]
-        found = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items")
-        earlier = records_of(looked, found)
-    if items:
-        newest = max(items, key=lambda item: item.ledger_version)
-        key_layout, value_layout = newest.key_layout, newest.value_layout
-    else:
-        head = node.ledger().version
-        key_layout, value_layout = (_layout_or_untyped(node, text, head) for text in (key_type, value_type))
-    records, dates = records_of(tasks, outcomes), sweep.times_of(sweep.versions, times=times)
-    layouts = {"key_layout": key_layout, "value_layout": value_layout}
-    frame = item_frame(records, **layouts, flatten=flatten, earlier=earlier, times=dates)
+        earlier = read([(place, version) for place in sorted(absent) for version in before], "earlier table items")
+    newest = max((one.ledger_version or 0 for one in records if one.failure is None), default=sweep.ledger.version)
+    key, value = (_layout_or_untyped(node, text, newest) for text in (key_type, value_type))
+    dates = sweep.times_of(sweep.versions, times=times)
+    frame = item_frame(records, key_layout=key, value_layout=value, flatten=flatten, earlier=earlier, times=dates)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 

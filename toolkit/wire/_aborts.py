@@ -19,21 +19,7 @@ VM_STATUS_CODES = {name: number for number, name in numbered_names("vm_statuses.
 VM_STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
 
 # Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
-ERROR_CATEGORIES = {
-    1: "invalid argument",
-    2: "out of range",
-    3: "invalid state",
-    4: "unauthenticated",
-    5: "permission denied",
-    6: "not found",
-    7: "aborted",
-    8: "already exists",
-    9: "resource exhausted",
-    10: "cancelled",
-    11: "internal",
-    12: "not implemented",
-    13: "unavailable",
-}
+ERROR_CATEGORIES = dict(numbered_names("error_categories.csv"))
 # Modules number their errors from 1: 200,001 is a code of the module's own, although its upper bits are a category. The
 # framework keeps the convention, also with larger numbers.
 _MAX_REASON = 255

@@ -31,11 +31,12 @@ class _Call(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {
-            "function": self.function,
-            "type_arguments": list(self.type_arguments),
-            "arguments": [models.wire_argument(argument) for argument in self.arguments],
-        }
+        return self.content()
+
+    def content(self, *, batch: bool = False) -> dict[str, Any]:
+        """Return the call without its kind as JSON; `batch` allows the arguments of calls in a batch."""
+        arguments = [models.wire_argument(argument, batch=batch) for argument in self.arguments]
+        return {"function": self.function, "type_arguments": list(self.type_arguments), "arguments": arguments}
 
 
 class EntryFunction(_Call):
@@ -83,7 +84,7 @@ class EntryFunction(_Call):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"type": self.type} | super().to_wire()
+        return {"type": self.type} | self.content()
 
 
 class Script(WireModel):
@@ -376,19 +377,8 @@ class Batch(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the calls as JSON, from which fingerprints are made. Nodes take the composed script instead."""
-        calls = [
-            {
-                "function": call.function,
-                "type_arguments": list(call.type_arguments),
-                "arguments": [
-                    one.to_wire() if isinstance(one, models.BatchArgument) else models.wire_argument(one)
-                    for one in call.arguments
-                ],
-            }
-            for call in self.calls
-        ]
         abort = self.abort.to_wire() if isinstance(self.abort, models.BatchResult) else self.abort
-        return {"type": self.type, "calls": calls, "abort": abort}
+        return {"type": self.type, "calls": [call.content(batch=True) for call in self.calls], "abort": abort}
 
 
 class UnknownPayload(models.UnknownModel):
