@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
 from math import ceil
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import AlsoRepeat
 
-
-_Tag = TypeVar("_Tag")
 
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
 _PORTS = {"http": 80, "https": 443}
@@ -278,7 +276,7 @@ class _Exchange:
         self._multi.close()
 
 
-class Transfers(Generic[_Tag]):
+class Transfers:
     """Requests in progress over libcurl's multi interface. Only `wake` may be called from other threads.
 
     Parameters
@@ -320,11 +318,11 @@ class Transfers(Generic[_Tag]):
         """Return the number of requests in progress."""
         return len(self._busy)
 
-    def tags(self) -> Iterator[_Tag]:
+    def tags(self) -> Iterator[_Job]:
         """Return the tags of the requests in progress, oldest first."""
         return (slot.tag for slot in self._busy.values())
 
-    def start(self, tag: _Tag, request: Request) -> NodeUnreachable | None:
+    def start(self, tag: _Job, request: Request) -> NodeUnreachable | None:
         """Start a request, whose outcome `wait` returns with its tag; return the error if it cannot be sent."""
         if self._free:
             slot = self._free.pop()
@@ -340,7 +338,7 @@ class Transfers(Generic[_Tag]):
         self._busy[slot.handle] = slot
         return None
 
-    def cancel(self, which: Callable[[_Tag], bool]) -> list[_Tag]:
+    def cancel(self, which: Callable[[_Job], bool]) -> list[_Job]:
         """Cancel the requests whose tags `which` selects, and return their tags; `wait` does not return them."""
         slots = [slot for slot in self._busy.values() if which(slot.tag)]
         tags = [slot.tag for slot in slots]
@@ -355,7 +353,7 @@ class Transfers(Generic[_Tag]):
             with contextlib.suppress(OSError):  # it is full, or closed
                 self._waker.send(b"\0")
 
-    def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+    def wait(self, seconds: float | None) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
         limits = [] if seconds is None else [seconds]
         if self._timer_at is not None:
@@ -403,7 +401,7 @@ class Transfers(Generic[_Tag]):
         self._free.append(slot)
         slot.unload()
 
-    def _ended(self) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+    def _ended(self) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Return the outcomes of the transfers that libcurl has finished."""
         ended, left = [], 1
         while left:
@@ -514,7 +512,7 @@ class BulkEngine:
         pace: Pace | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
-        open_transfers: Callable[..., Transfers[Any]] = Transfers,
+        open_transfers: Callable[..., Transfers] = Transfers,
     ) -> None:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
@@ -718,7 +716,7 @@ class _Driver:
 
     def __init__(
         self,
-        connect: Callable[[], Transfers[_Job]],
+        connect: Callable[[], Transfers],
         window: Window,
         pace: Pace,
         chance: Callable[[], float],
@@ -729,8 +727,8 @@ class _Driver:
         self._starting = threading.Lock()
         self._stopped = False
         self._thread: threading.Thread | None = None
-        self._transfers: Transfers[_Job] | None = None
-        self._orders: deque[Callable[[Transfers[_Job]], None]] = deque()
+        self._transfers: Transfers | None = None
+        self._orders: deque[Callable[[Transfers], None]] = deque()
         self._runs: deque[_Run] = deque()
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
@@ -788,7 +786,7 @@ class _Driver:
             self._transfers.forget_sockets()
             self._transfers = None
 
-    def _give(self, order: Callable[[Transfers[_Job]], None]) -> None:
+    def _give(self, order: Callable[[Transfers], None]) -> None:
         if self._transfers is not None:
             self._orders.append(order)
             self._wake()
@@ -799,7 +797,7 @@ class _Driver:
 
     # the thread -------------------------------------------------------------------------------------------------
 
-    def _drive(self, transfers: Transfers[_Job]) -> None:
+    def _drive(self, transfers: Transfers) -> None:
         reason: BaseException = ClosedError(CLOSED)
         try:
             while not self._stopped:
@@ -813,7 +811,7 @@ class _Driver:
             part.clear()
         transfers.close()
 
-    def _step(self, transfers: Transfers[_Job]) -> None:
+    def _step(self, transfers: Transfers) -> None:
         """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
         while self._orders:
             self._orders.popleft()(transfers)
@@ -826,14 +824,14 @@ class _Driver:
         if run not in self._runs:
             self._runs.append(run)
 
-    def _forget(self, run: _Run, transfers: Transfers[_Job]) -> None:
+    def _forget(self, run: _Run, transfers: Transfers) -> None:
         if run in self._runs:
             self._runs.remove(run)
         transfers.cancel(lambda job: job.run is run)
         self._delayed = [entry for entry in self._delayed if entry[2].run is not run]
         heapq.heapify(self._delayed)
 
-    def _balance(self, transfers: Transfers[_Job]) -> None:
+    def _balance(self, transfers: Transfers) -> None:
         """Limit the bytes of responses in memory: above the limit, cancel requests and send them again later."""
         self._full = True  # from here on, callers that take answers wake this thread
         transfers.room = http.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
@@ -850,7 +848,7 @@ class _Driver:
                 job.run.waiting.appendleft(job)
                 self._window.refused(started_at=job.started_at, now=self._clock())
 
-    def _start_due(self, transfers: Transfers[_Job]) -> float | None:
+    def _start_due(self, transfers: Transfers) -> float | None:
         """Start requests; return the seconds until more may start, or None if not known."""
         now, pace, due_at = self._clock(), self._pace, list[float]()
         while self._delayed and self._delayed[0][0] <= now:
@@ -874,7 +872,7 @@ class _Driver:
         due_at += [at for at, _, _ in self._delayed[:1]]
         return max(0.0, min(due_at) - now) if due_at else None
 
-    def _next_run(self, transfers: Transfers[_Job]) -> _Run | None:
+    def _next_run(self, transfers: Transfers) -> _Run | None:
         """Return the run whose turn it is, of those that may start a request."""
         for _ in range(len(self._runs)):
             run = self._runs[0]
