@@ -425,7 +425,7 @@ def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
 
 def _packages(resources: _Resources) -> dict[str, str]:
     """Return the package name of each module, from the account's package registry."""
-    registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
+    registry: Any = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
         packages = registry["packages"]
         return {str(module["name"]): str(package["name"]) for package in packages for module in package["modules"]}

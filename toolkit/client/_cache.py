@@ -601,7 +601,7 @@ class NodeCache:
             answers.set_ledger(self._owner, chain_id, known)
         return _Identity(chain_id, info.git_hash, None if known is None else known.number)
 
-    def find(self, keys: Iterable[bytes | None]) -> dict[bytes | None, Answer]:
+    def find(self, keys: Iterable[bytes | None]) -> dict[bytes, Answer]:
         """Return the stored responses by key."""
         wanted = [one for one in keys if one is not None]
         return {} if self.answers is None or not wanted else dict(self.answers.get_many(wanted))

@@ -250,7 +250,7 @@ class Connection:
                 wanted: http.Request | http.Answer | errors.ToolkitError
                 if isinstance(call, errors.ToolkitError):
                     wanted = call
-                elif key in stored:
+                elif key is not None and key in stored:
                     wanted = stored[key]
                 else:
                     wanted = errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request

@@ -644,7 +644,9 @@ class _Run:
 
     retry: RetryPolicy
     also_repeat: AlsoRepeat | None
-    results: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+    results: queue.SimpleQueue[tuple[Any, Answer | ToolkitError, int] | BaseException] = field(
+        default_factory=queue.SimpleQueue
+    )
     waiting: deque[_Job] = field(default_factory=deque)
     received: int = 0
     taken: int = 0

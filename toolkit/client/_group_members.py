@@ -111,8 +111,8 @@ def with_ended_members(
     """
     groups = _groups(changes, runs)
     listed, declared = cache(partial(_listed, node)), cache(partial(_declared, node))
-    for group in groups:
-        group.ended = _ended(group, listed, declared, committed=runs is not None)
+    for written in groups:
+        written.ended = _ended(written, listed, declared, committed=runs is not None)
     by_first = {id(group.change): group for group in groups}
     rows: list[_Change] = []
     unknown: dict[int, ToolkitError] = {}
