@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -21,7 +19,7 @@ from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, read_asset
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
-from toolkit.client._node_errors import NO_ACCOUNT
+from toolkit.client._node_errors import NO_ACCOUNT, advice
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.move import FunctionAbi, Layout, parse_address
@@ -545,13 +543,6 @@ _OUT_OF_GAS = "Out of gas"
 _LINKER = "LINKER_ERROR"
 
 
-@cache
-def _meanings() -> dict[str, str]:
-    """Return what a status of the VM means, by the text that it contains."""
-    with Path(__file__).with_name("statuses.csv").open(encoding="utf-8", newline="") as file:
-        return {row["status"]: row["meaning"] for row in csv.DictReader(file)}
-
-
 def abort_parts(abort: Abort | None) -> tuple[str | None, str]:
     """Return the contract's message for a Move abort, and a text with its module, name, category and reason.
 
@@ -580,14 +571,14 @@ def _reason(request: wire.SimulationRequest, transaction: wire.UserTransaction) 
     sentence, aborted = abort_parts(transaction.abort)
     if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
         return found
-    known = next((name for name in _meanings() if name in status), None)
+    known = next((name for name in advice("vm status") if name in status), None)
     if known in {_BELOW_MIN_GAS, _CANNOT_PAY, _OUT_OF_GAS} and (text := _balance_words(request, transaction, known)):
         return text
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:
         module = f"{parse_address('0x' + missing[1])}::{missing[2]}"
         return f"the transaction needs the module {module}, which does not exist; check the function and type arguments"
-    return None if known is None else _meanings()[known]
+    return None if known is None else advice("vm status")[known]
 
 
 def _balance_words(request: wire.SimulationRequest, transaction: wire.UserTransaction, status: str) -> str | None:
