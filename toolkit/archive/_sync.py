@@ -188,12 +188,7 @@ def _check_same(
 
 
 def _new(
-    node: Reads,
-    versions: Versions | None,
-    tables: tuple[StoredTable, ...],
-    *,
-    every: int | None,
-    partition: int | None,
+    node: Reads, versions: Versions | None, tables: tuple[StoredTable, ...], *, every: int | None, partition: int | None
 ) -> ArchiveManifest:
     """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.

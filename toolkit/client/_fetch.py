@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -83,13 +84,9 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
     of transactions.
     """
     ledger = node.ledger()
-    plan = resolve_versions(
-        -1 if versions is None else versions,
-        head=ledger.version,
-        oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
-        version_at=lambda times: node.first_from(times, ledger),
-        claimed=ledger.oldest_version,
-    )
+    given, claimed = -1 if versions is None else versions, ledger.oldest_version
+    oldest, version_at = node.oldest_readable(ledger) if state else claimed, partial(node.first_from, ledger=ledger)
+    plan = resolve_versions(given, head=ledger.version, oldest=oldest, version_at=version_at, claimed=claimed)
     return plan, ledger
 
 
@@ -563,11 +560,7 @@ def fetch_transactions(
 
 
 def fetch_events(
-    node: Reads | TransactionStore,
-    event_type: str,
-    versions: Versions,
-    *,
-    progress: bool = True,
+    node: Reads | TransactionStore, event_type: str, versions: Versions, *, progress: bool = True
 ) -> pd.DataFrame:
     """Read the events of one type from committed transactions.
 
@@ -754,16 +747,12 @@ def _searched(
 ) -> list[ViewRecord]:
     """Return the records that a step search reads in a range of versions, sorted by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
+    first, last = versions[0], versions[-1]
     while True:
         tasks = []
         for name in names:
-            wanted = next_round(
-                {version: _outcome(record) for version, record in found[name].items()},
-                first=versions[0],
-                last=versions[-1],
-                initial=search.initial,
-                limit=search.max_requests,
-            )
+            outcomes = {version: _outcome(record) for version, record in found[name].items()}
+            wanted = next_round(outcomes, first=first, last=last, initial=search.initial, limit=search.max_requests)
             tasks += [(name, version) for version in wanted]
         if not tasks:
             return [found[name][version] for name in names for version in sorted(found[name])]

@@ -470,11 +470,7 @@ def _fills_in_limit(request: wire.SimulationRequest) -> bool:
 
 
 def _prepared(
-    node: Reads,
-    request: wire.SimulationRequest,
-    ledger: wire.LedgerState,
-    number: int,
-    sponsors: _Sponsors,
+    node: Reads, request: wire.SimulationRequest, ledger: wire.LedgerState, number: int, sponsors: _Sponsors
 ) -> PreparedCall[Simulation]:
     """Prepare a simulation, encoded by the modules at a ledger's head; its expiration is relative to the newest head.
 

@@ -27,10 +27,7 @@ _DECODED = frozenset({"", "chunked", "identity"})
 # Message, and the classes of `requests`, urllib3 and http.client for which it is used. The first match counts.
 _MESSAGES: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
     # The URL of a node is valid, so that an invalid one is that of a proxy.
-    (
-        http.NO_PROXY,
-        (requests.exceptions.ProxyError, requests.exceptions.InvalidURL, urllib3.exceptions.ProxyError),
-    ),
+    (http.NO_PROXY, (requests.exceptions.ProxyError, requests.exceptions.InvalidURL, urllib3.exceptions.ProxyError)),
     (http.NO_TLS, (requests.exceptions.SSLError, ssl.SSLError)),
     (http.CUT_OFF, (urllib3.exceptions.ProtocolError, ConnectionResetError, BrokenPipeError)),
     (http.NOT_HTTP, (HTTPException,)),

@@ -111,15 +111,8 @@ class ViewRecord:
         """Create the record of a call from its `ViewResult` or error."""
         if isinstance(outcome, ToolkitError):
             return cls(call, version, _head_of(outcome), failure=Failure.of(outcome))
-        return cls(
-            call,
-            version,
-            _head_of(outcome),
-            gas_used=outcome.gas_used,
-            values=outcome.values,
-            layouts=outcome.layouts,
-            raw=outcome.raw,
-        )
+        head, gas_used = _head_of(outcome), outcome.gas_used
+        return cls(call, version, head, gas_used, values=outcome.values, layouts=outcome.layouts, raw=outcome.raw)
 
 
 @dataclass(frozen=True, slots=True)

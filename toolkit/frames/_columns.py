@@ -31,14 +31,7 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(
-    name: str,
-    layout: Layout,
-    values: Sequence[Any],
-    *,
-    source: str,
-    typing: str,
-    of: str = "",
-    decoded: bool = False,
+    name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str, of: str = "", decoded: bool = False
 ) -> NamedColumn:
     """Return a column of values of one layout. None becomes null; `decoded` values were decoded with the layout.
 
@@ -115,6 +108,7 @@ def typed_columns(
             named = typed_column(name, kinds[-1], values, decoded=single, source=source, typing=typing, of=of)
             return flattened(named, kinds[-1]) if flatten else [named]
     columns: list[NamedColumn] = []
+    about: dict[str, Any] = {"source": source, "typing": typing, "of": name, "flatten": flatten}
     for text in dict.fromkeys(names):
         group = [kind for kind, its_name in zip(kinds, names, strict=True) if its_name == text]
         parts = [group] if len(group) < len(kinds) else [[kind] for kind in group]
@@ -122,17 +116,7 @@ def typed_columns(
             own = [layout if layout in part else None for layout in layouts]
             own_values = [None if layout is None else value for layout, value in zip(own, values, strict=True)]
             label = f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]"
-            columns += typed_columns(
-                label,
-                own,
-                own_values,
-                versions,
-                default=part[0],
-                source=source,
-                typing=typing,
-                of=name,
-                flatten=flatten,
-            )
+            columns += typed_columns(label, own, own_values, versions, default=part[0], **about)
     return columns
 
 
