@@ -15,7 +15,7 @@ from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
 from toolkit.client._accounts import declared_types, note_amounts, read_asset
 from toolkit.client._calls import PreparedItem, PreparedView
-from toolkit.client._http import mark_model
+from toolkit.client._http import Outcomes, PreparedCall, mark_model
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-
-    from toolkit.client._http import Outcomes, PreparedCall
 
     _Tasks = Sequence[tuple[str, int]]
 

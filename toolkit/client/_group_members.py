@@ -7,7 +7,7 @@ before but are missing from the list have ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
@@ -23,8 +23,6 @@ from toolkit.wire._state_keys import resource_key_hash
 from toolkit.wire._transactions import ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from toolkit.client._reads import Reads
 
 _Change = dict[str, Any]

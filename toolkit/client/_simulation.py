@@ -26,7 +26,7 @@ from toolkit.move import FunctionAbi, Layout, parse_address
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
 from toolkit.wire._models import function_id
-from toolkit.wire._requests import NOBODY, Batch, called_by, with_estimates
+from toolkit.wire._requests import NOBODY, Batch, SimulatedPayload, called_by, with_estimates
 from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import decode_simulation
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.wire._aborts import Abort
-    from toolkit.wire._requests import SimulatedPayload
 
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all

@@ -14,7 +14,7 @@ from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError, NodeError, SchemaError, ToolkitError
 from toolkit.frames._columns import JSON_TEXT, NamedColumn, flattened, inferred_column, typed_column, typed_columns
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS, described_field
-from toolkit.move import Bool
+from toolkit.move import Bool, Layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import decode_argument, encode_argument
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-
-    from toolkit.move import Layout
 
 
 # HTTP status for a pruned version.

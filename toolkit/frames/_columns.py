@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
-from toolkit.frames._schema import described_field
+from toolkit.frames._schema import Schema, described_field
 from toolkit.move._arrow import column, field_columns
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.frames._schema import Schema
     from toolkit.move import Layout
 
 

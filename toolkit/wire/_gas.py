@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -15,10 +15,6 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import decode_with, parse_u64
 from toolkit.wire._aborts import numbered_names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 #: Type of the event that contains the parts of the gas of a transaction.
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"

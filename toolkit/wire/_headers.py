@@ -6,16 +6,12 @@ A gateway may set any of them. A number that is malformed or out of range is the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from toolkit._present.notebook import facts_html
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _U8_MAX = 2**8 - 1
 _MAX_DIGITS = 19  # of 2^63 - 1

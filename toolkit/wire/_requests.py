@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
@@ -11,13 +12,8 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire import _models as models
 from toolkit.wire import _signatures as signatures
-from toolkit.wire._models import AddressText, Argument, FunctionText, HexText, TypeText, WireModel
+from toolkit.wire._models import AddressText, Argument, FunctionText, HexText, JsonObject, TypeText, WireModel
 from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.wire._models import JsonObject
 
 
 class _Call(WireModel):
