@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from toolkit import errors, wire
+from toolkit import errors, frames, wire
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
 from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, read_asset
@@ -109,11 +109,9 @@ class Simulation(TransactionData):
 
     @cached_property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        from toolkit.frames._transactions import transaction_frames
-
-        frames = transaction_frames([self.transaction], requests=[0])
-        mark_model(frames[0], self._node)
-        return frames
+        found = frames.transaction_frames([self.transaction], requests=[0])
+        mark_model(found[0], self._node)
+        return found
 
     @property
     def transactions(self) -> pd.DataFrame:
@@ -284,9 +282,7 @@ def _cost_line(simulation: Simulation, units: _Units) -> str:
 
 def _balances(simulation: Simulation) -> list[tuple[str, str, int | None]]:
     """Return the owner, asset and change of each balance that changes; an unknown change is None."""
-    from toolkit.frames._columns import plain_columns
-
-    columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
+    columns = frames.plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
     return list(zip(*columns.values(), strict=True))
 
 
@@ -311,9 +307,7 @@ def _change_text(change: int, asset: str, units: _Units) -> str:
 
 
 def _writes_line(simulation: Simulation) -> str:
-    from toolkit.frames._columns import plain_columns
-
-    kinds = plain_columns(simulation.changes, ["type"])["type"]
+    kinds = frames.plain_columns(simulation.changes, ["type"])["type"]
     counts = []
     for kind in dict.fromkeys(kinds):
         verb, _, noun = str(kind).partition("_")
