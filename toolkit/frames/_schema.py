@@ -227,6 +227,5 @@ RUN_TIMELINE = FRAMES["timeline of a run"]
 COMPARISON = FRAMES["comparison"]
 # One row per parameter that differs between two gas schedules.
 SCHEDULE_DIFF = FRAMES["schedule diff"]
-# One row per part of each committed transaction of a run that is simulated again.
 # One row per part of a call: what it would cost under another gas schedule.
 FORECAST = FRAMES["forecast"]
