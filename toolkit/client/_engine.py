@@ -303,6 +303,7 @@ class Transfers:
         self._busy: dict[pycurl.Curl, _Slot] = {}
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
+        self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
         self._watched: set[int] = set()
         self._waker, self._alarm = socket.socketpair()
         self._waker.settimeout(0)
@@ -355,11 +356,13 @@ class Transfers:
 
     def wait(self, seconds: float | None) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
-        limits = [] if seconds is None else [seconds]
-        if self._timer_at is not None:
-            limits.append(self._timer_at - time.monotonic())
-        ready = self._selector.select(max(0.0, min(limits)) if limits else None)
-        for key, events in ready[:_MAX_SOCKETS_PER_WAIT]:  # the next wait returns the others again
+        if not self._ready:
+            limits = [] if seconds is None else [seconds]
+            if self._timer_at is not None:
+                limits.append(self._timer_at - time.monotonic())
+            self._ready.extend(self._selector.select(max(0.0, min(limits)) if limits else None))
+        for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
+            key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
                 self._woken = False
