@@ -191,7 +191,7 @@ def test_every_file_of_the_package_is_in_the_wheel():
     shipped = {path for pattern in settings["package-data"]["toolkit"] for path in PACKAGE.glob(pattern)}
     files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}}
     assert files == {path for path in shipped if path.suffix != ".pyc"}
-    assert len({path for path in files if path.suffix == ".pyi"}) == 8
+    assert len({path for path in files if path.suffix == ".pyi"}) == 9
 
 
 def test_environment_and_pyproject_name_the_same_packages_and_floors():

@@ -19,9 +19,9 @@ from toolkit.archive._transport import ArchiveTransport
 from toolkit.client._arguments import check_struct, event_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
-from toolkit.client._reads import TransactionStore
+from toolkit.client._reads import Reads, TransactionStore
 from toolkit.client._transaction_data import TransactionFrames, warn_of_similar
-from toolkit.client._versions import resolve_versions
+from toolkit.client._versions import Versions, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.dtypes import to_pandas
 from toolkit.dtypes._arrow import wide_from_text, wide_type
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from toolkit.archive._manifest import ArchiveManifest
-    from toolkit.client._reads import Reads
-    from toolkit.client._versions import Versions
 
 # DuckDB's types of 128 bits, which become floats or wrong numbers in Arrow, and the dtypes that hold them exactly.
 _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}

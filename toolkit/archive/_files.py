@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -22,9 +23,6 @@ from toolkit._present.text import visible
 from toolkit.archive._manifest import StoredFile
 from toolkit.dtypes._tables import write_table
 from toolkit.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The last bytes of a Parquet file: the length of the footer in four bytes, and "PAR1".
 _END = 8

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -13,9 +14,6 @@ from toolkit._present.text import short_addresses
 from toolkit.errors import InputError
 from toolkit.move import parse_type_tag
 from toolkit.wire import LedgerState, ViewFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 FORMAT = 1
 NAME = "archive.json"

@@ -16,16 +16,16 @@ import pyarrow as pa
 from toolkit.archive._columns import with_all_columns
 from toolkit.client._fetch import fetch_views
 from toolkit.client._node_errors import ABSENT, NO_ITEM
-from toolkit.client._reads import send_all
+from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import EVENT_IDENTITY, typed_at
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import NodeUnreachable, NotFound, VersionPruned
-from toolkit.frames._balances import balance_frame
+from toolkit.frames._balances import Slot, balance_frame
 from toolkit.frames._calls import Failure
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS, described_field
 from toolkit.frames._transactions import payload_frame, rows_of_events, transaction_tables, with_versions
-from toolkit.move import parse_type_tag
+from toolkit.move import TypeTag, parse_type_tag
 from toolkit.wire._responses import ERROR_CODES
 from toolkit.wire._transactions import UserTransaction, collector_paused
 
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from toolkit.archive._manifest import StoredTable
-    from toolkit.client._reads import Reads
-    from toolkit.frames._balances import Slot
-    from toolkit.move import TypeTag
 
 #: The frames of the three tables, with the position of a request, which committed transactions do not have.
 FRAMES = {"transactions": TRANSACTIONS, "events": EVENTS, "changes": CHANGES}

@@ -17,8 +17,8 @@ from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, vie
 from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
 from toolkit.client._fetch import checked_node, resolved_plan
-from toolkit.client._progress import progress_bar
-from toolkit.client._reads import PAGE, Anchor, LedgerAnchor, LedgerGuard, read_transactions
+from toolkit.client._progress import Progress, ProgressHook, progress_bar
+from toolkit.client._reads import PAGE, Anchor, LedgerAnchor, LedgerGuard, Reads, read_transactions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.client._node import Node
-    from toolkit.client._progress import Progress, ProgressHook
-    from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
     from toolkit.wire import ViewFunction
 
@@ -188,12 +186,7 @@ def _check_same(
 
 
 def _new(
-    node: Reads,
-    versions: Versions | None,
-    tables: tuple[StoredTable, ...],
-    *,
-    every: int | None,
-    partition: int | None,
+    node: Reads, versions: Versions | None, tables: tuple[StoredTable, ...], *, every: int | None, partition: int | None
 ) -> ArchiveManifest:
     """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
+from toolkit import dtypes, frames
 from toolkit._present.notebook import facts_html, literal
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._http import served_ledger
@@ -155,9 +156,6 @@ class Account:
         NodeError
             If the node does not list modules.
         """
-        from toolkit.frames._columns import frame_of_rows
-        from toolkit.frames._schema import ACCOUNT_MODULES
-
         packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
         rows: list[dict[str, Any]] = []
         for abi, size_bytes in _there(self._modules):
@@ -166,7 +164,7 @@ class Account:
                 rows[-1] |= {"name": abi.name, "package": packages.get(abi.name), "structs": len(abi.structs)}
                 rows[-1]["entry_functions"] = sum(one.is_entry for one in abi.exposed_functions)
                 rows[-1]["view_functions"] = sum(one.is_view for one in abi.exposed_functions)
-        return frame_of_rows(ACCOUNT_MODULES, rows)
+        return frames.frame_of_rows(frames.ACCOUNT_MODULES, rows)
 
     @cached_property
     def resources(self) -> pd.DataFrame:
@@ -177,14 +175,11 @@ class Account:
         NodeError
             If the node does not list resources.
         """
-        from toolkit.frames._columns import compact_json, rows_frame
-        from toolkit.frames._schema import ACCOUNT_RESOURCES
-
         found = _there(self._resources)
-        texts = [compact_json(data) for _, data in found]
+        texts = [frames.compact_json(data) for _, data in found]
         sizes = [len(text.encode("utf-8", "replace")) for text in texts]
         columns = {"resource_type": [kind for kind, _ in found], "data": texts, "json_bytes": sizes}
-        return rows_frame(ACCOUNT_RESOURCES, columns)
+        return frames.rows_frame(frames.ACCOUNT_RESOURCES, columns)
 
     @cached_property
     def balances(self) -> pd.DataFrame:
@@ -200,14 +195,10 @@ class Account:
         NodeError
             If the node does not list resources.
         """
-        from toolkit.dtypes import scaled
-        from toolkit.frames._columns import frame_of_rows
-        from toolkit.frames._schema import HOLDINGS
-
-        frame = frame_of_rows(HOLDINGS, _there(self._holdings))
+        frame = frames.frame_of_rows(frames.HOLDINGS, _there(self._holdings))
         exact = frame["decimals"].where(frame["decimals"] <= _MAX_EXACT_DECIMALS)
         about = frame.attrs
-        frame.insert(4, "amount", scaled(frame["balance"], exact, exact=True))
+        frame.insert(4, "amount", dtypes.scaled(frame["balance"], exact, exact=True))
         frame.attrs = about
         return frame
 
@@ -222,8 +213,6 @@ class Account:
         return visible(f"<Account {where}: {', '.join(parts)}>", 400)
 
     def _repr_html_(self) -> str:
-        from toolkit.frames._display import show
-
         facts = [
             ("kind", self.kind.value),
             ("address", self.address),
@@ -241,7 +230,7 @@ class Account:
         for name, part, columns in shown:
             if not isinstance(part, NodeError) and part:
                 parts.append(literal(f'<div style="margin-top:6px">{name.capitalize()}</div>'))
-                parts.append(show(getattr(self, name), rows=_MAX_SHOWN, columns=columns)._repr_html_())
+                parts.append(frames.show(getattr(self, name), rows=_MAX_SHOWN, columns=columns)._repr_html_())
         if self.kind is not AccountKind.NOTHING:
             parts.append(literal(f'<div style="opacity:.7">{_UNLISTED}</div>'))
         return "".join(parts)
@@ -425,25 +414,12 @@ def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
 
 def _packages(resources: _Resources) -> dict[str, str]:
     """Return the package name of each module, from the account's package registry."""
-    registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
+    registry: Any = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
-        packages = msgspec.convert(registry, _Registry).packages
-    except msgspec.ValidationError:  # none, or from another framework
+        packages = registry["packages"]
+        return {str(module["name"]): str(package["name"]) for package in packages for module in package["modules"]}
+    except (KeyError, TypeError):  # none, or from another framework
         return {}
-    return {module.name: package.name for package in packages for module in package.modules}
-
-
-class _Module(msgspec.Struct):
-    name: str
-
-
-class _Package(msgspec.Struct):
-    name: str
-    modules: list[_Module]
-
-
-class _Registry(msgspec.Struct):
-    packages: list[_Package]
 
 
 # assets and balances ---------------------------------------------------------------------------------------------
@@ -502,8 +478,6 @@ def _read_holdings(
     """Read the balances of an account: one row per store, and one per `wanted` asset that has no store."""
     missing = set[str]()
 
-    from toolkit.frames._balances import primary_store
-
     def row(asset: str, balance: int = 0, store: str | None = None, owner: str = owner) -> dict[str, Any]:
         data = _asset_json(node, asset, version)
         about = _asset_of(asset, data)
@@ -525,7 +499,7 @@ def _read_holdings(
         if coin not in missing:
             assets |= dict.fromkeys(_paired(node, coin, version, notes))
     for asset in assets:
-        store = primary_store(owner, asset)
+        store = frames.primary_store(owner, asset)
         held = _stores(store, account_resources(node, store, version)).assets.get(store)
         if held is not None and held[0] == asset:
             rows.append(row(asset, held[1], store))
@@ -555,11 +529,8 @@ def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]
 
 def _stores(address: str, resources: _Resources) -> Any:
     """Return the coin and fungible stores among the resources of an address."""
-    from toolkit.frames._balances import Stores
-    from toolkit.frames._columns import compact_json
-
-    kinds, data = [kind for kind, _ in resources], [compact_json(one) for _, one in resources]
-    return Stores({"address": [address] * len(kinds), "resource_type": kinds, "data": data})
+    kinds, data = [kind for kind, _ in resources], [frames.compact_json(one) for _, one in resources]
+    return frames.Stores({"address": [address] * len(kinds), "resource_type": kinds, "data": data})
 
 
 # the units of amounts -------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from toolkit.errors import Forbidden, InputError, NotFound, Unsupported
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
-from toolkit.vm._batch import compose, literal_type, module_of_abi
-from toolkit.wire import Script
+from toolkit.vm._batch import ModuleCode, compose, literal_type, module_of_abi
+from toolkit.wire import GasBreakdown, Script, SimulationRequest
 from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import encoded_literal
 from toolkit.wire._models import function_id
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
-    from toolkit.vm._batch import ModuleCode
     from toolkit.vm._types import ModuleId, Type
-    from toolkit.wire import GasBreakdown, SimulationRequest
     from toolkit.wire._requests import Batch
 
 

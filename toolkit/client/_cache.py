@@ -711,11 +711,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"pragma {name}").fetchone()[0])
 
 
-def _code(error: BaseException) -> int:
-    """Return the primary error code of a SQLite error; 0 for other errors."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
 def _is_damage(error: BaseException) -> bool:
     """Return whether an error means that a file is damaged, or contains names that are not valid text."""
-    return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE
+    primary_code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(error, UnicodeError | _ForeignFileError) or primary_code in _DAMAGE

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, 
 
 import msgspec
 
+from toolkit import frames
 from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
@@ -506,9 +507,8 @@ class ViewResult:
             If a value does not fit the type of its column.
         """
         from toolkit.client._accounts import note_amounts
-        from toolkit.frames._calls import ViewRecord, view_frame
 
-        frame = view_frame([ViewRecord.of(None, self.ledger_version, self)], flatten=flatten)
+        frame = frames.view_frame([frames.ViewRecord.of(None, self.ledger_version, self)], flatten=flatten)
         note_amounts(frame, {"": self.call})
         return frame
 
@@ -574,10 +574,8 @@ class TableItem:
         SchemaError
             If a value does not fit the type of its column.
         """
-        from toolkit.frames._calls import TableItemRecord, item_frame
-
-        record = TableItemRecord.of(self.key, self.ledger_version, self)
-        return item_frame([record], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
+        record = frames.TableItemRecord.of(self.key, self.ledger_version, self)
+        return frames.item_frame([record], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
 
 
 Encoding = Literal["json", "bcs"]

@@ -162,8 +162,7 @@ class Connection:
             If the connection is closed.
         """
         self.check_open()
-        key = self._key(prepared)
-        wanted = self._cached_or_request(prepared, key, self.cache.find([key]))
+        [((_, _, key), wanted)] = self._jobs([prepared])
         if isinstance(wanted, errors.ToolkitError):
             raise wanted
         answer = self._send(wanted, prepared.asked) if isinstance(wanted, http.Request) else wanted
@@ -248,18 +247,14 @@ class Connection:
             keys = [None if isinstance(call, errors.ToolkitError) else self._key(call) for _, call in chunk]
             stored = self.cache.find(keys)
             for (number, call), key in zip(chunk, keys, strict=True):
+                wanted: http.Request | http.Answer | errors.ToolkitError
                 if isinstance(call, errors.ToolkitError):
-                    yield (number, call, key), call
+                    wanted = call
+                elif key is not None and key in stored:
+                    wanted = stored[key]
                 else:
-                    yield (number, call, key), self._cached_or_request(call, key, stored)
-
-    def _cached_or_request(
-        self, call: http.PreparedCall[Any], key: bytes | None, stored: Mapping[bytes, http.Answer]
-    ) -> http.Answer | http.Request | errors.OfflineMiss:
-        """Return the stored response to a call, or the request to send; offline, the error instead."""
-        if key is not None and key in stored:
-            return stored[key]
-        return errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
+                    wanted = errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
+                yield (number, call, key), wanted
 
     def _result(self, call: Any, key: bytes | None, outcome: http.Answer | errors.ToolkitError) -> Any:
         """Return the result of a call or its error, so that one failed call does not end the others."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import heapq
-import io
 import logging
 import os
 import queue
@@ -24,7 +23,7 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
 from math import ceil
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import AlsoRepeat
 
-
-_Tag = TypeVar("_Tag")
 
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
 _PORTS = {"http": 80, "https": 443}
@@ -77,10 +74,10 @@ class Surroundings:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._proxies = getproxies()
-        self._options: dict[str, dict[int, Any]] = {}
+        self._found: dict[str, dict[int, Any]] = {}
 
-    def apply(self, handle: pycurl.Curl, site: str) -> bool:
-        """Set the options of a handle for a site (scheme, host and port of a URL); return whether it has a proxy.
+    def options(self, site: str) -> dict[int, Any]:
+        """Return the options of a handle for a site: scheme, host and port of a URL.
 
         Raises
         ------
@@ -89,15 +86,8 @@ class Surroundings:
         NodeUnreachable
             If no address of ``localhost`` accepts connections. The next use looks again.
         """
-        if site not in self._options:
-            self._options[site] = self._found(site)
-        options = self._options[site]
-        for option, value in options.items():
-            handle.setopt(option, value)
-        return bool(options[pycurl.PROXY])
-
-    def _found(self, site: str) -> dict[int, Any]:
-        """Return the options for a site."""
+        if site in self._found:
+            return self._found[site]
         parts = urlsplit(site)
         if parts.scheme not in _PORTS or not parts.hostname:
             raise HopelessError("this is not an http(s) URL")
@@ -119,7 +109,8 @@ class Surroundings:
             place = opened.hostname or "", opened.port or _PORTS[parts.scheme]
         except ValueError:  # its message may quote a password
             raise HopelessError(http.NO_PROXY) from None
-        return options | {pycurl.RESOLVE: self._local_address(*place)}
+        options[pycurl.RESOLVE] = self._local_address(*place)
+        return self._found.setdefault(site, options)
 
     def _local_address(self, host: str, port: int) -> list[str]:
         """Return the first address of a ``localhost`` name that accepts a connection, for RESOLVE; [] for other names.
@@ -154,9 +145,7 @@ class _Slot:
         self.tag: Any = None
         self._request: Request | None = None
         self._lines: list[bytes] = []
-        self._headers: dict[str, str] | None = None  # until the body begins
-        self._body = io.BytesIO()
-        self._unpacker: http.Unpacker | None = None
+        self._body: http.Body | None = None  # until it begins
         self._sent_headers: Mapping[str, str] | None = None
         self._site = ""
         self._is_proxied = False
@@ -189,8 +178,10 @@ class _Slot:
             self._sent_headers = request.headers
         handle.setopt(pycurl.URL, url)
         if (site := url[: url.find("/", len("https://"))]) != self._site:
-            self._is_proxied = self._surroundings.apply(handle, site)
-            self._site = site
+            options = self._surroundings.options(site)
+            for option, value in options.items():
+                handle.setopt(option, value)
+            self._site, self._is_proxied = site, bool(options[pycurl.PROXY])
         if request.method == "POST":
             handle.setopt(pycurl.POST, 1)
             handle.setopt(pycurl.POSTFIELDS, request.body or b"")
@@ -200,15 +191,14 @@ class _Slot:
     @property
     def size(self) -> int:
         """Number of bytes of the body so far."""
-        return 0 if self._unpacker is None else self._unpacker.size
+        return 0 if self._body is None else self._body.size
 
     def write(self, data: bytes) -> int | None:
         """Add bytes to the body; return -1, with which libcurl ends the transfer, if they are not acceptable."""
-        if self._unpacker is None:
-            self._headers = _headers(self._lines)
-            self._unpacker = http.Unpacker(self._headers)
+        if self._body is None:
+            self._body = http.Body(_headers(self._lines))
         try:
-            self._body.write(self._unpacker.feed(data))
+            self._body.feed(data)
         except NodeUnreachable as problem:
             self.problem = problem
             return -1
@@ -221,22 +211,16 @@ class _Slot:
                 raise self.problem
             if code:
                 raise self._failure(code, http.reason_text(message or f"libcurl error {code}", self._credentials))
-            return self._answer()
+            body = self._body or http.Body(_headers(self._lines))
+            return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), body.headers, body.finish())
         except NodeUnreachable as error:
             return type(error)(f"{self._request.where if self._request else ''}: {error}")
 
     def unload(self) -> None:
         """Free the slot for another request."""
         self._lines.clear()
-        self._body = io.BytesIO()
-        self._headers = self._unpacker = self.problem = None
+        self._body = self.problem = None
         self.tag = self._request = None  # a tag refers to the whole run and its caller
-
-    def _answer(self) -> Answer:
-        if self._unpacker is not None:
-            self._unpacker.finish()
-        headers = _headers(self._lines) if self._headers is None else self._headers
-        return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), headers, self._body.getvalue())
 
     def _failure(self, code: int, reason: str) -> NodeUnreachable:
         if code == pycurl.E_OPERATION_TIMEDOUT:
@@ -292,7 +276,7 @@ class _Exchange:
         self._multi.close()
 
 
-class Transfers(Generic[_Tag]):
+class Transfers:
     """Requests in progress over libcurl's multi interface. Only `wake` may be called from other threads.
 
     Parameters
@@ -335,11 +319,11 @@ class Transfers(Generic[_Tag]):
         """Return the number of requests in progress."""
         return len(self._busy)
 
-    def tags(self) -> Iterator[_Tag]:
+    def tags(self) -> Iterator[_Job]:
         """Return the tags of the requests in progress, oldest first."""
         return (slot.tag for slot in self._busy.values())
 
-    def start(self, tag: _Tag, request: Request) -> NodeUnreachable | None:
+    def start(self, tag: _Job, request: Request) -> NodeUnreachable | None:
         """Start a request, whose outcome `wait` returns with its tag; return the error if it cannot be sent."""
         if self._free:
             slot = self._free.pop()
@@ -355,7 +339,7 @@ class Transfers(Generic[_Tag]):
         self._busy[slot.handle] = slot
         return None
 
-    def cancel(self, which: Callable[[_Tag], bool]) -> list[_Tag]:
+    def cancel(self, which: Callable[[_Job], bool]) -> list[_Job]:
         """Cancel the requests whose tags `which` selects, and return their tags; `wait` does not return them."""
         slots = [slot for slot in self._busy.values() if which(slot.tag)]
         tags = [slot.tag for slot in slots]
@@ -367,17 +351,16 @@ class Transfers(Generic[_Tag]):
         """Make the current or next `wait` return early. Any thread may call this."""
         if not self._woken:
             self._woken = True
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(OSError):  # it is full, or closed
                 self._waker.send(b"\0")
 
-    def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+    def wait(self, seconds: float | None) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
         if not self._ready:
             limits = [] if seconds is None else [seconds]
             if self._timer_at is not None:
                 limits.append(self._timer_at - time.monotonic())
-            patience_s = max(0.0, min(limits)) if limits else None
-            self._ready.extend(self._selector.select(patience_s))
+            self._ready.extend(self._selector.select(max(0.0, min(limits)) if limits else None))
         for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
@@ -421,7 +404,7 @@ class Transfers(Generic[_Tag]):
         self._free.append(slot)
         slot.unload()
 
-    def _ended(self) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+    def _ended(self) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Return the outcomes of the transfers that libcurl has finished."""
         ended, left = [], 1
         while left:
@@ -532,7 +515,7 @@ class BulkEngine:
         pace: Pace | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
-        open_transfers: Callable[..., Transfers[Any]] = Transfers,
+        open_transfers: Callable[..., Transfers] = Transfers,
     ) -> None:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
@@ -613,34 +596,30 @@ class BulkEngine:
     def _results(
         self, run: _Run, jobs: Iterator[tuple[_Key, Request | Answer | ToolkitError]]
     ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
-        more, unanswered, began = True, 0, False
+        more, unanswered = True, 0
         try:
             while more or unanswered:
                 while more and unanswered + self._batch <= self._ahead:
                     pulled = list(islice(jobs, self._batch))
                     more = len(pulled) == self._batch
                     batch = [_Job(run, key, job) for key, job in pulled if isinstance(job, Request)]
-                    if batch:
-                        began = True
-                        self._driver.submit(run, batch)
-                        unanswered += len(batch)
+                    self._driver.submit(run, batch)
+                    unanswered += len(batch)
                     if len(batch) < len(pulled):
                         yield from ((key, job) for key, job in pulled if not isinstance(job, Request))
                     if not run.results.empty():
                         break
                 if unanswered:
-                    key, outcome = self._answered(run)
+                    key, outcome, size = self._answered(run)
                     unanswered -= 1
-                    size = _size(outcome)
                     yield key, outcome
                     del outcome  # do not hold a large answer while waiting for the next one
                     run.taken += size
                     self._driver.note_taken()
         finally:
-            if began:
-                self._driver.drop(run)
+            self._driver.drop(run)
 
-    def _answered(self, run: _Run) -> tuple[Any, Answer | ToolkitError]:
+    def _answered(self, run: _Run) -> tuple[Any, Answer | ToolkitError, int]:
         """Wait for an outcome; raise the error if one has ended the run."""
         while True:
             try:
@@ -653,16 +632,14 @@ class BulkEngine:
             return found
 
 
-def _size(outcome: Answer | ToolkitError) -> int:
-    return len(outcome.body) if isinstance(outcome, Answer) else 0
-
-
 @dataclass(eq=False, slots=True)
 class _Run:
     """One call of `BulkEngine.run`.
 
     Attributes
     ----------
+    results : queue of (key, outcome, bytes of its body)
+        An exception instead ends the run.
     received, taken : int
         Number of bytes of the responses that were received, counted by the driver, and of the responses that the caller
         has processed, counted by the caller.
@@ -670,11 +647,10 @@ class _Run:
 
     retry: RetryPolicy
     also_repeat: AlsoRepeat | None
-    results: queue.SimpleQueue[tuple[Any, Answer | ToolkitError] | BaseException] = field(
+    results: queue.SimpleQueue[tuple[Any, Answer | ToolkitError, int] | BaseException] = field(
         default_factory=queue.SimpleQueue
     )
     waiting: deque[_Job] = field(default_factory=deque)
-    dropped: bool = False
     received: int = 0
     taken: int = 0
 
@@ -685,8 +661,9 @@ class _Run:
 
     def end(self, key: Any, outcome: Answer | ToolkitError) -> None:
         """Pass the outcome of a job to the caller."""
-        self.received += _size(outcome)
-        self.results.put((key, outcome))
+        size = len(outcome.body) if isinstance(outcome, Answer) else 0
+        self.received += size
+        self.results.put((key, outcome, size))
 
 
 @dataclass(eq=False, slots=True)
@@ -740,11 +717,11 @@ class Window:
 
 
 class _Driver:
-    """The engine's thread and its state, which the lock protects; the thread waits for sockets without it."""
+    """The engine's thread and its state, which only the thread changes: other threads give it orders."""
 
     def __init__(
         self,
-        connect: Callable[[], Transfers[_Job]],
+        connect: Callable[[], Transfers],
         window: Window,
         pace: Pace,
         chance: Callable[[], float],
@@ -752,12 +729,12 @@ class _Driver:
     ) -> None:
         self._connect = connect
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
-        self._lock = threading.RLock()
+        self._starting = threading.Lock()
         self._stopped = False
         self._thread: threading.Thread | None = None
-        self._transfers: Transfers[_Job] | None = None
+        self._transfers: Transfers | None = None
+        self._orders: deque[Callable[[Transfers], None]] = deque()
         self._runs: deque[_Run] = deque()
-        self._dropped = False
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
         self._turn_at: float | None = None
@@ -775,18 +752,15 @@ class _Driver:
 
     def submit(self, run: _Run, jobs: list[_Job]) -> None:
         """Pass jobs of a run to the thread; start it if it is not running yet."""
-        with self._lock:
-            self.check_open()
-            if self._transfers is None:
-                self._transfers = self._connect()
-                self._thread = threading.Thread(
-                    target=self._drive, args=(self._transfers,), name="toolkit-bulk", daemon=True
-                )
+        if not jobs:
+            return
+        self.check_open()  # before the lock, which a forked child may have inherited locked
+        with self._starting:
+            if self._thread is None:
+                self._transfers = transfers = self._connect()
+                self._thread = threading.Thread(target=self._drive, args=(transfers,), name="toolkit-bulk", daemon=True)
                 self._thread.start()
-            run.waiting.extend(jobs)
-            if run not in self._runs:
-                self._runs.append(run)
-            self._transfers.wake()
+        self._give(lambda _: self._take(run, jobs))
 
     def note_taken(self) -> None:
         """Let the thread start further requests after responses were taken."""
@@ -795,14 +769,7 @@ class _Driver:
 
     def drop(self, run: _Run) -> None:
         """Cancel the requests of a run."""
-        run.dropped = True
-        if self._stopped:  # at exit of the interpreter, the thread may have ended while it held the lock
-            return
-        with self._lock:
-            self._dropped = True
-            if run in self._runs:
-                self._runs.remove(run)
-            self._wake()
+        self._give(lambda transfers: self._forget(run, transfers))
 
     def stop(self) -> None:
         """Make the thread end, and close idle connections."""
@@ -819,53 +786,57 @@ class _Driver:
     def leave_to_parent(self) -> None:
         """Close the engine in a forked child, which has no thread, without affecting the parent's connections."""
         self._stopped = True
-        self._lock = threading.RLock()  # the thread may have held it
         _left_to_parent.append((self.idle, self._transfers))
         if self._transfers is not None:
             self._transfers.forget_sockets()
             self._transfers = None
 
+    def _give(self, order: Callable[[Transfers], None]) -> None:
+        if self._transfers is not None:
+            self._orders.append(order)
+            self._wake()
+
     def _wake(self) -> None:
-        with self._lock:
-            if self._transfers is not None:
-                self._transfers.wake()
+        if (transfers := self._transfers) is not None:  # the thread may end at any moment
+            transfers.wake()
 
     # the thread -------------------------------------------------------------------------------------------------
 
-    def _drive(self, transfers: Transfers[_Job]) -> None:
+    def _drive(self, transfers: Transfers) -> None:
         reason: BaseException = ClosedError(CLOSED)
         try:
             while not self._stopped:
                 self._step(transfers)
         except BaseException as error:  # noqa: BLE001 - it is raised to the callers that wait for outcomes
             reason = error
-        with self._lock:
-            self._stopped, self._transfers = True, None
-            for run in self._runs:
-                run.results.put(reason)
-            self._runs.clear()
-            self._delayed.clear()
+        self._stopped, self._transfers = True, None
+        for run in self._runs:
+            run.results.put(reason)
+        for part in (self._orders, self._runs, self._delayed):
+            part.clear()
         transfers.close()
 
-    def _step(self, transfers: Transfers[_Job]) -> None:
+    def _step(self, transfers: Transfers) -> None:
         """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
-        with self._lock:
-            if self._dropped:
-                self._forget_dropped(transfers)
-            self._balance(transfers)
-            patience_s = self._start_due(transfers)
-        ended = transfers.wait(patience_s)
-        with self._lock:
-            for job, outcome in ended:
-                self._settle(job, outcome)
+        while self._orders:
+            self._orders.popleft()(transfers)
+        self._balance(transfers)
+        for job, outcome in transfers.wait(self._start_due(transfers)):
+            self._settle(job, outcome)
 
-    def _forget_dropped(self, transfers: Transfers[_Job]) -> None:
-        self._dropped = False
-        transfers.cancel(lambda job: job.run.dropped)
-        self._delayed = [entry for entry in self._delayed if not entry[2].run.dropped]
+    def _take(self, run: _Run, jobs: list[_Job]) -> None:
+        run.waiting.extend(jobs)
+        if run not in self._runs:
+            self._runs.append(run)
+
+    def _forget(self, run: _Run, transfers: Transfers) -> None:
+        if run in self._runs:
+            self._runs.remove(run)
+        transfers.cancel(lambda job: job.run is run)
+        self._delayed = [entry for entry in self._delayed if entry[2].run is not run]
         heapq.heapify(self._delayed)
 
-    def _balance(self, transfers: Transfers[_Job]) -> None:
+    def _balance(self, transfers: Transfers) -> None:
         """Limit the bytes of responses in memory: above the limit, cancel requests and send them again later."""
         self._full = True  # from here on, callers that take answers wake this thread
         transfers.room = http.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
@@ -882,40 +853,40 @@ class _Driver:
                 job.run.waiting.appendleft(job)
                 self._window.refused(started_at=job.started_at, now=self._clock())
 
-    def _start_due(self, transfers: Transfers[_Job]) -> float | None:
-        """Start requests, taking turns between runs; return the seconds until more may start, or None if not known."""
-        now = self._clock()
+    def _start_due(self, transfers: Transfers) -> float | None:
+        """Start requests; return the seconds until more may start, or None if not known."""
+        now, pace, due_at = self._clock(), self._pace, list[float]()
         while self._delayed and self._delayed[0][0] <= now:
             job = heapq.heappop(self._delayed)[2]
             job.run.waiting.appendleft(job)
-        pace = self._pace
         if pace.refused_s():
             self._refuse_waiting()
-        held_up, turn_at = 0, float("inf")
-        while len(transfers) < self._window.limit and held_up < len(self._runs):
-            run = self._runs[0]
-            # A run may exceed the budget if it has no request in flight and no answer waiting.
-            held_back = self._full and (run.held or any(job.run is run for job in transfers.tags()))
-            if not run.waiting or held_back:
-                self._runs.rotate(-1)
-                held_up += 1
-                continue
+        while len(transfers) < self._window.limit and (run := self._next_run(transfers)) is not None:
             if self._turn_at is None:  # a turn is taken once, so that other users of the pace cannot starve this one
                 self._turn_at = now + pace.turn_s()
             # the node may have asked for a pause meanwhile
             self._turn_at = max(self._turn_at, now + pace.paused_s())
             if self._turn_at > now:
-                turn_at = self._turn_at
+                due_at.append(self._turn_at)
                 break
             self._turn_at = None
-            self._runs.rotate(-1)
-            held_up = 0
             job = run.waiting.popleft()
             job.started_at = now
             if (failure := transfers.start(job, job.request)) is not None:
                 self._settle(job, failure)
-        due_at = min(turn_at, self._delayed[0][0] if self._delayed else turn_at)
-        return None if due_at == float("inf") else max(0.0, due_at - now)
+        due_at += [at for at, _, _ in self._delayed[:1]]
+        return max(0.0, min(due_at) - now) if due_at else None
+
+    def _next_run(self, transfers: Transfers) -> _Run | None:
+        """Return the run whose turn it is, of those that may start a request."""
+        for _ in range(len(self._runs)):
+            run = self._runs[0]
+            self._runs.rotate(-1)
+            # A run may exceed the budget if it has no request in flight and no answer waiting.
+            held_back = self._full and (run.held or any(job.run is run for job in transfers.tags()))
+            if run.waiting and not held_back:
+                return run
+        return None
 
     def _refuse_waiting(self) -> None:
         """End the waiting requests with RateLimited, because the node asked for a long pause."""
@@ -927,8 +898,6 @@ class _Driver:
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:
         """Record the outcome of a job, or schedule its retry."""
         run, now = job.run, self._clock()
-        if run.dropped:
-            return
         if isinstance(outcome, Answer):
             self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
             if outcome.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -969,7 +938,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 @atexit.register
 def _stop_all() -> None:
-    """End all threads before the interpreter exits, because a thread that is killed would not release its lock."""
+    """End all threads before the interpreter exits, because one that is killed amid a call of libcurl may crash."""
     drivers = list(_drivers)
     for driver in drivers:
         driver.stop()

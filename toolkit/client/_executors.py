@@ -7,17 +7,14 @@ import os
 import re
 import signal
 import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit.client._threads import as_completed
 from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
 
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
 from toolkit.client._accounts import declared_types, note_amounts, read_asset
 from toolkit.client._calls import PreparedItem, PreparedView
-from toolkit.client._http import mark_model
+from toolkit.client._http import Outcomes, PreparedCall, mark_model
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-
-    from toolkit.client._http import Outcomes, PreparedCall
 
     _Tasks = Sequence[tuple[str, int]]
 
@@ -83,13 +82,9 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
     of transactions.
     """
     ledger = node.ledger()
-    plan = resolve_versions(
-        -1 if versions is None else versions,
-        head=ledger.version,
-        oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
-        version_at=lambda times: node.first_from(times, ledger),
-        claimed=ledger.oldest_version,
-    )
+    given, claimed = -1 if versions is None else versions, ledger.oldest_version
+    oldest, version_at = node.oldest_readable(ledger) if state else claimed, partial(node.first_from, ledger=ledger)
+    plan = resolve_versions(given, head=ledger.version, oldest=oldest, version_at=version_at, claimed=claimed)
     return plan, ledger
 
 
@@ -385,37 +380,30 @@ def fetch_table_items(
     node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
-    tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
-    sweep.guard(len(tasks))
-    outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
-    misfits = [outcome for outcome in outcomes if isinstance(outcome, InputError)]
-    if misfits and len(misfits) == len(outcomes):  # no key fits its type, so nothing was sent
-        raise misfits[0]
-    sweep.finish("reads of table items")
-    items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
-    def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
+    def read(tasks: Sequence[tuple[int, int]], what: str) -> list[TableItemRecord]:
+        outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what=what)
         pairs = zip(tasks, outcomes, strict=True)
         return [TableItemRecord.of(given[place], version, outcome) for (place, version), outcome in pairs]
 
-    places = [place for place, _ in tasks]
-    absent = {place for place, one in zip(places, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM}
-    absent -= {place for place, one in zip(places, outcomes, strict=True) if not isinstance(one, ToolkitError)}
+    tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
+    sweep.guard(len(tasks))
+    records = read(tasks, "table items")
+    misfits = [error for error in sweep.errors if isinstance(error, InputError)]
+    if misfits and len(misfits) == len(tasks):  # no key fits its type, so nothing was sent
+        raise misfits[0]
+    sweep.finish("reads of table items")
+    placed = [(place, record) for (place, _), record in zip(tasks, records, strict=True)]
+    absent = {place for place, one in placed if one.failure is not None and one.failure.error_code == NO_ITEM}
+    absent -= {place for place, one in placed if one.failure is None}
     earlier: list[TableItemRecord] = []
     if absent and sweep.there and len(absent) <= _MAX_LOOKED_BACK:
         before = _before(sweep.there[0], sweep.oldest)
-        looked = [(place, version) for place in sorted(absent) for version in before]
-        found = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items")
-        earlier = records_of(looked, found)
-    if items:
-        newest = max(items, key=lambda item: item.ledger_version)
-        key_layout, value_layout = newest.key_layout, newest.value_layout
-    else:
-        head = node.ledger().version
-        key_layout, value_layout = (_layout_or_untyped(node, text, head) for text in (key_type, value_type))
-    records, dates = records_of(tasks, outcomes), sweep.times_of(sweep.versions, times=times)
-    layouts = {"key_layout": key_layout, "value_layout": value_layout}
-    frame = item_frame(records, **layouts, flatten=flatten, earlier=earlier, times=dates)
+        earlier = read([(place, version) for place in sorted(absent) for version in before], "earlier table items")
+    newest = max((one.ledger_version or 0 for one in records if one.failure is None), default=sweep.ledger.version)
+    key, value = (_layout_or_untyped(node, text, newest) for text in (key_type, value_type))
+    dates = sweep.times_of(sweep.versions, times=times)
+    frame = item_frame(records, key_layout=key, value_layout=value, flatten=flatten, earlier=earlier, times=dates)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -570,11 +558,7 @@ def fetch_transactions(
 
 
 def fetch_events(
-    node: Reads | TransactionStore,
-    event_type: str,
-    versions: Versions,
-    *,
-    progress: bool = True,
+    node: Reads | TransactionStore, event_type: str, versions: Versions, *, progress: bool = True
 ) -> pd.DataFrame:
     """Read the events of one type from committed transactions.
 
@@ -761,16 +745,12 @@ def _searched(
 ) -> list[ViewRecord]:
     """Return the records that a step search reads in a range of versions, sorted by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
+    first, last = versions[0], versions[-1]
     while True:
         tasks = []
         for name in names:
-            wanted = next_round(
-                {version: _outcome(record) for version, record in found[name].items()},
-                first=versions[0],
-                last=versions[-1],
-                initial=search.initial,
-                limit=search.max_requests,
-            )
+            outcomes = {version: _outcome(record) for version, record in found[name].items()}
+            wanted = next_round(outcomes, first=first, last=last, initial=search.initial, limit=search.max_requests)
             tasks += [(name, version) for version in wanted]
         if not tasks:
             return [found[name][version] for name in names for version in sorted(found[name])]

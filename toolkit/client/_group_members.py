@@ -7,9 +7,9 @@ before but are missing from the list have ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,11 @@ from toolkit.wire._state_keys import resource_key_hash
 from toolkit.wire._transactions import ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from toolkit.client._reads import Reads
 
 _Change = dict[str, Any]
+_ListedAt = Callable[[str, int], "set[str] | ToolkitError"]  # by address and version
+_DeclaredAt = Callable[[str, str, int], "Mapping[str, str]"]  # by address, name and version of a module
 
 
 @dataclass(slots=True)
@@ -108,7 +108,9 @@ def with_ended_members(
         If it is not known which members a group had that still exists.
     """
     groups = _groups(changes, runs)
-    _find_ended(groups, node, committed=runs is not None)
+    listed, declared = cache(partial(_listed, node)), cache(partial(_declared, node))
+    for written in groups:
+        written.ended = _ended(written, listed, declared, committed=runs is not None)
     by_first = {id(group.change): group for group in groups}
     rows: list[_Change] = []
     unknown: dict[int, ToolkitError] = {}
@@ -161,60 +163,40 @@ def _groups(changes: Sequence[_Change], runs: Mapping[int, int] | None) -> list[
     return found
 
 
-def _find_ended(groups: Sequence[_Group], node: Reads, *, committed: bool) -> None:
-    """Fill in the members that end, from lists of the resources at the addresses before, and after if committed."""
-    unseen = [group for group in groups if group.earlier is None and (group.version or not committed)]
-    before = _listed(node, {(group.place[0], group.version - committed) for group in unseen})
-    candidates: list[tuple[_Group, list[str]]] = []
-    for group in groups:
-        if group.earlier is not None:
-            group.ended = sorted(group.earlier - group.members)
-        elif group.version or not committed:
-            listed = before[group.place[0], group.version - committed]
-            if isinstance(listed, ToolkitError):
-                group.ended = listed
-            elif missing := group.not_listed(listed):
-                candidates.append((group, missing))
-    after = _listed(node, {(group.place[0], group.version) for group, _ in candidates}) if committed else {}
-    declared = _declared_groups(node)
-    for group, missing in candidates:
-        try:
-            if committed:
-                remaining = after[group.place[0], group.version]
-                if isinstance(remaining, ToolkitError):
-                    raise remaining
-                group.ended = [kind for kind in missing if kind not in remaining]
-            else:
-                group.ended = [kind for kind in missing if _belongs(kind, group, declared)]
-        except ToolkitError as error:
-            group.ended = error.with_traceback(None)
+def _ended(group: _Group, listed: _ListedAt, declared: _DeclaredAt, *, committed: bool) -> list[str] | ToolkitError:
+    """Return the members that end, from lists of the resources at the address before, and after if committed."""
+    if group.earlier is not None:
+        return sorted(group.earlier - group.members)
+    if committed and not group.version:
+        return []
+    try:
+        missing = group.not_listed(_known(listed(group.place[0], group.version - committed)))
+        if committed:
+            remaining = _known(listed(group.place[0], group.version)) if missing else ()
+            return [kind for kind in missing if kind not in remaining]
+        return [kind for kind in missing if _belongs(kind, group, declared)]
+    except ToolkitError as error:
+        return error.with_traceback(None)
 
 
-_Listed = dict[tuple[str, int], "set[str] | ToolkitError"]
+def _listed(node: Reads, address: str, version: int) -> set[str] | ToolkitError:
+    """Return the types of the resources at an address and a version, or why they cannot be listed."""
+    try:
+        return {kind for kind, _ in account_resources(node, address, version)}
+    except ToolkitError as error:
+        return error.with_traceback(None)
 
 
-def _listed(node: Reads, wanted: set[tuple[str, int]]) -> _Listed:
-    """Return the types of the resources at addresses and versions, or why they cannot be listed."""
-    found: _Listed = {}
-    for address, version in sorted(wanted):
-        try:
-            found[address, version] = {kind for kind, _ in account_resources(node, address, version)}
-        except ToolkitError as error:
-            found[address, version] = error.with_traceback(None)
+def _known(found: set[str] | ToolkitError) -> set[str]:
+    if isinstance(found, ToolkitError):
+        raise found
     return found
 
 
-# Returns the groups that a module, given by address, name and version, declares for its structs in its metadata.
-_DeclaredAt = Callable[[str, str, int], "Mapping[str, str]"]
-
-
-def _declared_groups(node: Reads) -> _DeclaredAt:
-    @cache
-    def declared(address: str, name: str, version: int) -> Mapping[str, str]:
-        answer = node.module_answer(address, name, version)
-        return {} if answer is None else resource_groups(parse_hex(json.loads(answer)["bytecode"]))
-
-    return declared
+def _declared(node: Reads, address: str, name: str, version: int) -> Mapping[str, str]:
+    """Return the groups that a module declares for its structs in its metadata."""
+    answer = node.module_answer(address, name, version)
+    return {} if answer is None else resource_groups(parse_hex(json.loads(answer)["bytecode"]))
 
 
 def _belongs(kind: str, group: _Group, declared: _DeclaredAt) -> bool:

@@ -682,8 +682,8 @@ def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
-class Unpacker:
-    """Decompresses the body of one response as it arrives, so that the size in memory is bounded.
+class Body:
+    """The body of one response, decompressed as it arrives, so that its size in memory is bounded.
 
     The transports do this here, because libcurl and urllib3 differ in what they decompress, and both accept a gzip body
     whose end is missing.
@@ -700,13 +700,15 @@ class Unpacker:
     """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
+        self.headers = headers
         given = [name.strip() for name in headers.get("content-encoding", "").lower().split(",")]
         self._encoding = ",".join(name for name in given if name not in _NOT_ENCODED)
         self._stream: Any = None
+        self._parts: list[bytes] = []
         self.size = 0
 
-    def feed(self, data: bytes) -> bytes:
-        """Return the decompressed form of the next bytes of the body.
+    def feed(self, data: bytes) -> None:
+        """Add the next bytes.
 
         Raises
         ------
@@ -717,12 +719,13 @@ class Unpacker:
         self.size += len(unpacked)
         if self.size > MAX_ANSWER_BYTES:
             raise errors.HopelessError(TOO_LARGE.format(MAX_ANSWER_BYTES))
-        return unpacked
+        self._parts.append(unpacked)
 
-    def finish(self) -> None:
-        """Check that the body is complete; raise NodeUnreachable if it is not."""
+    def finish(self) -> bytes:
+        """Return the body; raise NodeUnreachable if it is not complete."""
         if self._stream is not None and not self._stream.eof:
             raise errors.NodeUnreachable(NOT_UNPACKED)
+        return b"".join(self._parts)
 
     def _unpacked(self, data: bytes) -> bytes:
         parts: list[bytes] = []

@@ -21,8 +21,8 @@ from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, InvalidRequest, NodeError
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.errors import InputError, InvalidRequest, NodeError, ToolkitError
+from toolkit.wire import Batch, EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._simulation import Simulation
-    from toolkit.errors import ToolkitError
     from toolkit.fork._fork import Fork, ForkSimulation
     from toolkit.move import ModuleAbi
-    from toolkit.wire import Batch, Multisig, Script
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
 _MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit

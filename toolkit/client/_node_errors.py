@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from copy import copy
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit import errors
@@ -39,24 +42,6 @@ _CLASSES: dict[int, type[errors.NodeError]] = {
     507: errors.InsufficientStorage,
 }
 
-# What to do about a status, or its first digit.
-_ADVICE = {
-    2: "nodes return status 200; this response is incomplete or does not come from a node",
-    403: "the node or its gateway does not allow this call; try another node",
-    413: "the request is too large; send a smaller one",
-    429: "lower the rate with requests_per_second=, or use an API key",
-    503: "the node is not ready; try again later",
-    507: "the node's mempool is full; try again later",
-}
-
-_BY_CODE = {
-    "version_not_found": "the version is above the node's head",
-    "table_item_not_found": "check the handle, the key and its type; nodes respond the same way to a wrong key type",
-    "resource_not_found": "the account has no such resource at this version",
-    "module_not_found": "the account has no such module at this version",
-    "account_not_found": "this account does not exist at this version",
-}
-
 _NOTHING_SENT = (
     "no API key or login was sent; set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
     "in the URL of the study file, --node or connect(). Run folders and worker processes do not store logins"
@@ -70,6 +55,13 @@ _KEY_NOT_SENT = (
 _ZEROS = re.compile(r"\b0x(?=[0-9a-f]{64}\b)0+(?=[0-9a-f])")
 # Maximum number of characters of a page that a message quotes.
 _MAX_PAGE_TEXT = 200
+
+
+@cache
+def advice(about: str) -> dict[str, str]:
+    """Return what to do about each ``vm status``, ``http status`` or ``error code`` that is known."""
+    with Path(__file__).with_name("advice.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row["advice"] for row in csv.DictReader(file) if row["about"] == about}
 
 
 def misread(
@@ -118,12 +110,12 @@ def refusal(
     kind = errors.VersionPruned if pruned else _CLASSES.get(status, errors.NodeError)
     usable = kind is errors.VersionPruned and archive == answer.archive  # not one that echoes a secret
     if status == HTTPStatus.UNAUTHORIZED or (kind is errors.Forbidden and code not in ERROR_CODES):
-        advice = _access_advice(credentials)
+        what_to_do = _access_advice(credentials)
     elif "failed to deserialize table item" in message.lower():  # of a 500
-        advice = "check value_type: the stored value does not have that type"
+        what_to_do = "check value_type: the stored value does not have that type"
     else:
-        advice = _advice(kind, status, code, ledger)
-    told, wait_s = [advice] if advice else [], answer.retry_after_s
+        what_to_do = _advice(kind, status, code, ledger)
+    told, wait_s = [what_to_do] if what_to_do else [], answer.retry_after_s
     if location:
         told.append(f"it redirects to {location[:MAX_SHOWN]!a}, which is not followed; connect there if you trust it")
     busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page comes from a node's gateway
@@ -154,9 +146,9 @@ def needed_for(asked: str, error: _Refusal) -> _Refusal:
     return _again(error, f"{_ZEROS.sub('0x', asked)}: {error}")
 
 
-def extended(error: _Refusal, advice: str) -> _Refusal:
+def extended(error: _Refusal, more: str) -> _Refusal:
     """Return an error whose message ends with advice on what to do."""
-    return _again(error, f"{error} ({advice})")
+    return _again(error, f"{error} ({more})")
 
 
 def _again(error: _Refusal, text: str) -> _Refusal:
@@ -173,9 +165,8 @@ def _advice(kind: type[errors.NodeError], status: int, code: str | None, ledger:
         return f"the oldest readable version is {ledger.oldest_version:,}; read from there, or ask an archive node"
     if code == "version_not_found" and ledger is not None:
         return f"the node's head is version {ledger.version:,}"
-    if code in _BY_CODE:
-        return _BY_CODE[code]
-    return _ADVICE.get(status) or _ADVICE.get(status // 100, "")
+    known = advice("http status")
+    return advice("error code").get(code or "") or known.get(str(status)) or known.get(f"{status // 100}xx", "")
 
 
 def _access_advice(credentials: Credentials) -> str:

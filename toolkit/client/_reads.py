@@ -24,7 +24,7 @@ from toolkit._present.messages import shorten
 from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
-from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
+from toolkit.client._versions import Versions, as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
 from toolkit.move import ModuleAbi, decode_json, decode_module_abi, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from toolkit.client._cache import AnswerCache
     from toolkit.client._connection import Connection
     from toolkit.client._transaction_data import TransactionFrames
-    from toolkit.client._versions import Versions
 
 T = TypeVar("T")
 # A result, and the node's head if the response reports it.

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from toolkit import errors, wire
+from toolkit import errors, frames, wire
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
 from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, read_asset
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
-from toolkit.client._node_errors import NO_ACCOUNT
+from toolkit.client._node_errors import NO_ACCOUNT, advice
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.move import FunctionAbi, Layout, parse_address
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
 from toolkit.wire._models import function_id
-from toolkit.wire._requests import NOBODY, Batch, called_by, with_estimates
+from toolkit.wire._requests import NOBODY, Batch, SimulatedPayload, called_by, with_estimates
 from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import decode_simulation
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.wire._aborts import Abort
-    from toolkit.wire._requests import SimulatedPayload
 
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
@@ -110,11 +109,9 @@ class Simulation(TransactionData):
 
     @cached_property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        from toolkit.frames._transactions import transaction_frames
-
-        frames = transaction_frames([self.transaction], requests=[0])
-        mark_model(frames[0], self._node)
-        return frames
+        found = frames.transaction_frames([self.transaction], requests=[0])
+        mark_model(found[0], self._node)
+        return found
 
     @property
     def transactions(self) -> pd.DataFrame:
@@ -285,9 +282,7 @@ def _cost_line(simulation: Simulation, units: _Units) -> str:
 
 def _balances(simulation: Simulation) -> list[tuple[str, str, int | None]]:
     """Return the owner, asset and change of each balance that changes; an unknown change is None."""
-    from toolkit.frames._columns import plain_columns
-
-    columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
+    columns = frames.plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
     return list(zip(*columns.values(), strict=True))
 
 
@@ -312,9 +307,7 @@ def _change_text(change: int, asset: str, units: _Units) -> str:
 
 
 def _writes_line(simulation: Simulation) -> str:
-    from toolkit.frames._columns import plain_columns
-
-    kinds = plain_columns(simulation.changes, ["type"])["type"]
+    kinds = frames.plain_columns(simulation.changes, ["type"])["type"]
     counts = []
     for kind in dict.fromkeys(kinds):
         verb, _, noun = str(kind).partition("_")
@@ -470,11 +463,7 @@ def _fills_in_limit(request: wire.SimulationRequest) -> bool:
 
 
 def _prepared(
-    node: Reads,
-    request: wire.SimulationRequest,
-    ledger: wire.LedgerState,
-    number: int,
-    sponsors: _Sponsors,
+    node: Reads, request: wire.SimulationRequest, ledger: wire.LedgerState, number: int, sponsors: _Sponsors
 ) -> PreparedCall[Simulation]:
     """Prepare a simulation, encoded by the modules at a ledger's head; its expiration is relative to the newest head.
 
@@ -540,66 +529,7 @@ _MODULE = re.compile(r"\bModule (?:0x)?([0-9a-f]{1,64})::(\w{1,200}) doesn't exi
 _BELOW_MIN_GAS = "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
 _CANNOT_PAY = "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 _OUT_OF_GAS = "Out of gas"
-_AT_LIMIT = "it does more than the network allows in one transaction; a higher max_gas_amount does not help"
 _LINKER = "LINKER_ERROR"
-# What a status of the VM means, by the text that it contains.
-_STATUS = {
-    _OUT_OF_GAS: "it ran out of gas; raise max_gas_amount",
-    "EXECUTION_LIMIT_REACHED": _AT_LIMIT,
-    "IO_LIMIT_REACHED": _AT_LIMIT,
-    "STORAGE_LIMIT_REACHED": _AT_LIMIT,
-    "INVALID_AUTH_KEY": (
-        "the public key is not the key of its account; check public_key, secondary_public_keys and "
-        "fee_payer_public_key, or leave the keys out"
-    ),
-    _CANNOT_PAY: "the payer cannot afford max_gas_amount at this price; lower max_gas_amount",
-    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": (
-        "gas_unit_price is below the minimum of the network; raise it, or leave it out to have it estimated"
-    ),
-    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": (
-        "gas_unit_price is above the maximum of the network; lower it, or leave it out to have it estimated"
-    ),
-    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": "max_gas_amount is above the maximum of the network; lower it",
-    _BELOW_MIN_GAS: "max_gas_amount is below the minimum of a transaction of this size; raise it",
-    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": (
-        "the function expects a different number of signers; check secondary_signers"
-    ),
-    "SIGNERS_CONTAIN_DUPLICATES": (
-        "an address occurs more than once among the signers; list each secondary signer once, without the sender"
-    ),
-    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number has already been used; leave it out to have it filled in",
-    "SEQUENCE_NUMBER_TOO_NEW": "the sequence number is ahead of the account's; leave it out to have it filled in",
-    "NONCE_ALREADY_USED": "the replay protection nonce has already been used; pass another replay_protection_nonce",
-    "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE": (
-        "the expiration is too late: with a nonce, nodes accept at most 60 s after the ledger's time; leave it out to "
-        "have it filled in"
-    ),
-    "TRANSACTION_EXPIRED": "the transaction has expired; leave the expiration out to have it filled in",
-    "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
-    "GAS_PAYER_ACCOUNT_MISSING": "the account of the fee payer does not exist; check fee_payer",
-    "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
-    "NOT_MULTISIG_OWNER": "the sender is not an owner of the multisig account; send it from one of its owners",
-    "MULTISIG_TRANSACTION_NOT_FOUND": (
-        "the multisig account has no transaction to execute; an owner must propose one first (create_transaction)"
-    ),
-    "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS": (
-        "not enough owners have approved the next transaction of the multisig account; further owners must approve it "
-        "first (approve_transaction)"
-    ),
-    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH": (
-        "transaction_payload does not have the hash that the multisig account has stored; pass the payload that was "
-        "proposed"
-    ),
-    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH": (
-        "transaction_payload differs from the payload that the multisig account has stored; pass the payload that was "
-        "proposed, or leave it out"
-    ),
-    "LOOKUP_FAILED": (
-        "the script calls a function that does not exist or is not public; an entry function that is not public can "
-        "only be called alone"
-    ),
-    _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
-}
 
 
 def abort_parts(abort: Abort | None) -> tuple[str | None, str]:
@@ -630,14 +560,14 @@ def _reason(request: wire.SimulationRequest, transaction: wire.UserTransaction) 
     sentence, aborted = abort_parts(transaction.abort)
     if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
         return found
-    known = next((name for name in _STATUS if name in status), None)
+    known = next((name for name in advice("vm status") if name in status), None)
     if known in {_BELOW_MIN_GAS, _CANNOT_PAY, _OUT_OF_GAS} and (text := _balance_words(request, transaction, known)):
         return text
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:
         module = f"{parse_address('0x' + missing[1])}::{missing[2]}"
         return f"the transaction needs the module {module}, which does not exist; check the function and type arguments"
-    return None if known is None else _STATUS[known]
+    return None if known is None else advice("vm status")[known]
 
 
 def _balance_words(request: wire.SimulationRequest, transaction: wire.UserTransaction, status: str) -> str | None:

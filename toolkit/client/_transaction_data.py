@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from toolkit import frames
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._accounts import declared_types
@@ -187,9 +188,7 @@ class TransactionData:
         --------
         toolkit.table_keys : Lists the distinct keys of a table.
         """
-        from toolkit.frames._transactions import item_rows, written_items_frame
-
-        rows = item_rows(self._tables[1], handle)
+        rows = frames.item_rows(self._tables[1], handle)
         if key_type is None or value_type is None:
             found = self.item_types(handle, owner=owner)
             key_type, value_type = key_type or found[0], value_type or found[1]
@@ -199,7 +198,9 @@ class TransactionData:
         newest = [self._newest_version()]
         [key], [value] = (self._layouts_at(tag, newest) for tag in tags)
         layouts = list(zip(keys, values, strict=True))
-        typed = written_items_frame(self._identified(rows), layouts, identity=self._identity, default=(key, value))
+        typed = frames.written_items_frame(
+            self._identified(rows), layouts, identity=self._identity, default=(key, value)
+        )
         warn_of_types(typed, f"table {handle}")
         return typed
 
@@ -210,9 +211,7 @@ class TransactionData:
         Changes that no event reports, such as coins converted to a fungible asset, are found by reading the earlier
         state.
         """
-        from toolkit.frames._balances import balance_frame
-
-        return balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
+        return frames.balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
 
     def failures(self) -> pd.DataFrame:
         """Return the failed transactions by function and reason, most frequent first.
@@ -230,15 +229,11 @@ class TransactionData:
         >>> frames.failures()["abort_name"].iloc[0]
         'E_TAKEN'
         """
-        from toolkit.frames._transactions import failure_frame
-
-        return failure_frame(self._tables[0])
+        return frames.failure_frame(self._tables[0])
 
     def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
         """Return the JSON text of resources before the transactions that wrote them; None if absent or not known."""
-        from toolkit.frames._columns import plain_columns
-
-        numbers = plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
+        numbers = frames.plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
         # A simulation ran on the state of its version.
         ran_on = dict(zip(numbers[self._by], numbers["ledger_version"], strict=True))
         reads = [Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
@@ -280,36 +275,30 @@ class TransactionData:
         present. The members of a resource group that end have a row each, although nodes report only the members that
         remain: the resources of the address are listed before the change, and for committed transactions also after.
         """
-        from toolkit.frames._calls import Failure, outcome_columns
-        from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
-        from toolkit.frames._schema import DIFF, DIFFS, TRANSACTION_KEY
-
         with self._connected() as node:
-            changes = plain_rows(self._tables[1], _CHANGE_COLUMNS)
+            changes = frames.plain_rows(self._tables[1], _CHANGE_COLUMNS)
             rows, failures = _state_diff(changes, self._runs() if self._committed else None, node)
         if not self._identity:
             if error := next((error for error in failures if error is not None), None):
                 raise error.with_traceback(None)
-            return frame_of_rows(DIFF, rows)
+            return frames.frame_of_rows(frames.DIFF, rows)
         columns = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-        columns |= outcome_columns([None if error is None else Failure.of(error) for error in failures])
+        columns |= frames.outcome_columns([None if error is None else frames.Failure.of(error) for error in failures])
         for name, values in self._of_transactions().items():
             columns[name] = [values.get(row[self._by]) for row in rows]
-        frame = rows_frame(DIFFS, columns)
-        return frame.drop(columns=[name for name in TRANSACTION_KEY.names if name not in self._identity])
+        frame = frames.rows_frame(frames.DIFFS, columns)
+        return frame.drop(columns=[name for name in frames.TRANSACTION_KEY.names if name not in self._identity])
 
     # types and identities --------------------------------------------------------------------------------------
 
     def _payloads(self, frame: pd.DataFrame, column: str, tag: str, more: tuple[str, ...]) -> pd.DataFrame:
         """Return the typed frame of the state changes or events of one type."""
-        from toolkit.frames._transactions import payload_frame, rows_of_type
-
         parsed = parse_type_tag(tag)
-        rows = rows_of_type(frame, column, tag)
+        rows = frames.rows_of_type(frame, column, tag)
         layouts = self._layouts_at(parsed, rows["ledger_version"].to_pylist())
         default = layouts[-1] if layouts else self._layouts_at(parsed, [self._newest_version()])[0]
         identity = (*self._identity, *more)
-        typed = payload_frame(self._identified(rows), tag, layouts, identity=identity, default=default)
+        typed = frames.payload_frame(self._identified(rows), tag, layouts, identity=identity, default=default)
         warn_of_types(typed, tag)
         if not len(typed):
             subject = "these transactions have" if self._identity else "this transaction has"
@@ -320,21 +309,17 @@ class TransactionData:
         """Add the time and the hash of the transaction to rows that are identified by them."""
         import pyarrow as pa
 
-        from toolkit.frames._schema import TRANSACTION_KEY
-
         keys = rows[self._by].to_pylist()
         for name, values in self._of_transactions().items():
-            field = TRANSACTION_KEY.arrow.field(name)
+            field = frames.TRANSACTION_KEY.arrow.field(name)
             rows = rows.append_column(field, pa.array([values.get(key) for key in keys], type=field.type))
         return rows
 
     def _of_transactions(self) -> dict[str, dict[int, Any]]:
         """Return the identifying columns that only the transactions frame has, by request or version."""
-        from toolkit.frames._columns import plain_columns
-
         names = {"ledger_timestamp": "timestamp", "hash": "hash"}
         names = {name: column for name, column in names.items() if name in self._identity}
-        columns = plain_columns(self._tables[0], [self._by, *names.values()])
+        columns = frames.plain_columns(self._tables[0], [self._by, *names.values()])
         return {name: dict(zip(columns[self._by], columns[column], strict=True)) for name, column in names.items()}
 
     def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
@@ -355,9 +340,7 @@ class TransactionData:
 
     def _runs(self) -> dict[int, int]:
         """Return, for each version, the number of its unbroken range; unread versions break a range."""
-        from toolkit.frames._columns import plain_columns
-
-        columns = plain_columns(self._tables[0], ["ledger_version", "error_code", "raw"])
+        columns = frames.plain_columns(self._tables[0], ["ledger_version", "error_code", "raw"])
         read = sorted(at for at, error, raw in zip(*columns.values(), strict=True) if error is None is raw)
         return {version: version - place for place, version in enumerate(read)}
 
@@ -393,14 +376,11 @@ class TransactionData:
         >>> key_type
         '0x1::string::String'
         """
-        from toolkit.frames._columns import plain_columns
-        from toolkit.frames._transactions import item_rows
-
-        rows = item_rows(self._tables[1], handle)
+        rows = frames.item_rows(self._tables[1], handle)
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
         if reported := [(key, value) for key, value in pairs if key is not None and value is not None]:
             return reported[-1]
-        columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
+        columns = frames.plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
         wanted, digits = parse_table_handle(handle), handle.lower().removeprefix("0x").lstrip("0")
         for kind, text, version in reversed(list(zip(*columns.values(), strict=True))):
             if kind is None or text is None or digits not in text.lower():
@@ -480,9 +460,7 @@ class TransactionFrames(TransactionData):
         return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
 
     def _repr_html_(self) -> str:
-        from toolkit.frames._display import show  # imports pandas
-
-        first = show(self.transactions, rows=_ROWS_SHOWN, columns=_SHOWN)
+        first = frames.show(self.transactions, rows=_ROWS_SHOWN, columns=_SHOWN)
         return facts_html(type(self).__name__, list(self._facts().items())) + first._repr_html_()
 
 
@@ -547,12 +525,10 @@ def typed_at(
 
 def warn_of_types(frame: pd.DataFrame, what: str) -> None:
     """Warn if values have several columns because their type changes within a frame, and name the version."""
-    from toolkit.frames._columns import OF
-
     firsts = {
         name: int(frame["ledger_version"][frame[name].notna()].min())
         for name, about in frame.attrs.get("toolkit", {}).items()
-        if OF in about and frame[name].notna().any()
+        if frames.OF in about and frame[name].notna().any()
     }
     if firsts:
         columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
@@ -657,26 +633,22 @@ def read_states(node: Reads, reads: Iterable[Read]) -> dict[Read, _State]:
 
 def _state(slot: _Slot, outcome: Any) -> _State:
     """Return the outcome of a read as a frame shows it."""
-    from toolkit.frames._columns import compact_json
-
     if isinstance(outcome, NotFound):
         absent = ABSENT if isinstance(slot, _Resource) else {NO_ITEM}
         return None if outcome.error_code in absent else outcome
     if isinstance(outcome, ToolkitError):
         return outcome
-    return f"0x{outcome.hex()}" if isinstance(outcome, bytes) else compact_json(outcome[0])
+    return f"0x{outcome.hex()}" if isinstance(outcome, bytes) else frames.compact_json(outcome[0])
 
 
 def _after(row: _Change) -> _State:
     """Return the state after a change."""
-    from toolkit.frames._columns import compact_json
-
     if str(row["type"]).startswith("delete"):
         return None
     if row["resource_type"] is None:
         return None if row["value"] is None else f"0x{row['value'].hex()}"
     try:
-        return None if row["data"] is None else compact_json(parse_json(row["data"], row["resource_type"]))
+        return None if row["data"] is None else frames.compact_json(parse_json(row["data"], row["resource_type"]))
     except SchemaError as error:
         return error
 

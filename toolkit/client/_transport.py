@@ -5,7 +5,6 @@ The session reads proxies and certificates from the environment, as users of `re
 
 from __future__ import annotations
 
-import io
 import ssl
 import time
 from http.client import HTTPException
@@ -28,10 +27,7 @@ _DECODED = frozenset({"", "chunked", "identity"})
 # Message, and the classes of `requests`, urllib3 and http.client for which it is used. The first match counts.
 _MESSAGES: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
     # The URL of a node is valid, so that an invalid one is that of a proxy.
-    (
-        http.NO_PROXY,
-        (requests.exceptions.ProxyError, requests.exceptions.InvalidURL, urllib3.exceptions.ProxyError),
-    ),
+    (http.NO_PROXY, (requests.exceptions.ProxyError, requests.exceptions.InvalidURL, urllib3.exceptions.ProxyError)),
     (http.NO_TLS, (requests.exceptions.SSLError, ssl.SSLError)),
     (http.CUT_OFF, (urllib3.exceptions.ProtocolError, ConnectionResetError, BrokenPipeError)),
     (http.NOT_HTTP, (HTTPException,)),
@@ -125,17 +121,16 @@ class SessionTransport:
             allow_redirects=False,
             verify=http.authorities() if request.url.startswith("https:") else None,
         ) as response:
-            headers, body = http.lowered(response.raw.headers.items()), io.BytesIO()
-            if headers.get("transfer-encoding", "").strip().lower() not in _DECODED:
+            body = http.Body(http.lowered(response.raw.headers.items()))
+            if body.headers.get("transfer-encoding", "").strip().lower() not in _DECODED:
                 raise NodeUnreachable(http.NOT_UNPACKED)
-            unpacker = http.Unpacker(headers)
             while chunk := response.raw.read1(_CHUNK, decode_content=False):
-                body.write(unpacker.feed(chunk))
+                body.feed(chunk)
                 if time.monotonic() >= ends_at:
                     raise HopelessError(http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s))
-            unpacker.finish()
+            content = body.finish()
         self._check_open()  # closing may have truncated the response
-        return Answer(response.status_code, headers, body.getvalue())
+        return Answer(response.status_code, body.headers, content)
 
     def _check_open(self) -> None:
         if self._closed:

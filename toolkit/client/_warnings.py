@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar("_COLLECTED", default=None)

@@ -14,7 +14,7 @@ from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError, NodeError, SchemaError, ToolkitError
 from toolkit.frames._columns import JSON_TEXT, NamedColumn, flattened, inferred_column, typed_column, typed_columns
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS, described_field
-from toolkit.move import Bool
+from toolkit.move import Bool, Layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import decode_argument, encode_argument
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-
-    from toolkit.move import Layout
 
 
 # HTTP status for a pruned version.
@@ -111,15 +109,8 @@ class ViewRecord:
         """Create the record of a call from its `ViewResult` or error."""
         if isinstance(outcome, ToolkitError):
             return cls(call, version, _head_of(outcome), failure=Failure.of(outcome))
-        return cls(
-            call,
-            version,
-            _head_of(outcome),
-            gas_used=outcome.gas_used,
-            values=outcome.values,
-            layouts=outcome.layouts,
-            raw=outcome.raw,
-        )
+        head, gas_used = _head_of(outcome), outcome.gas_used
+        return cls(call, version, head, gas_used, values=outcome.values, layouts=outcome.layouts, raw=outcome.raw)
 
 
 @dataclass(frozen=True, slots=True)

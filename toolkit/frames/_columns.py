@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
-from toolkit.frames._schema import described_field
+from toolkit.frames._schema import Schema, described_field
 from toolkit.move._arrow import column, field_columns
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.frames._schema import Schema
     from toolkit.move import Layout
 
 
@@ -31,14 +30,7 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(
-    name: str,
-    layout: Layout,
-    values: Sequence[Any],
-    *,
-    source: str,
-    typing: str,
-    of: str = "",
-    decoded: bool = False,
+    name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str, of: str = "", decoded: bool = False
 ) -> NamedColumn:
     """Return a column of values of one layout. None becomes null; `decoded` values were decoded with the layout.
 
@@ -115,6 +107,7 @@ def typed_columns(
             named = typed_column(name, kinds[-1], values, decoded=single, source=source, typing=typing, of=of)
             return flattened(named, kinds[-1]) if flatten else [named]
     columns: list[NamedColumn] = []
+    about: dict[str, Any] = {"source": source, "typing": typing, "of": name, "flatten": flatten}
     for text in dict.fromkeys(names):
         group = [kind for kind, its_name in zip(kinds, names, strict=True) if its_name == text]
         parts = [group] if len(group) < len(kinds) else [[kind] for kind in group]
@@ -122,17 +115,7 @@ def typed_columns(
             own = [layout if layout in part else None for layout in layouts]
             own_values = [None if layout is None else value for layout, value in zip(own, values, strict=True)]
             label = f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]"
-            columns += typed_columns(
-                label,
-                own,
-                own_values,
-                versions,
-                default=part[0],
-                source=source,
-                typing=typing,
-                of=name,
-                flatten=flatten,
-            )
+            columns += typed_columns(label, own, own_values, versions, default=part[0], **about)
     return columns
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
@@ -17,10 +18,6 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import cell_text, fitted_columns, html_table, json_value, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
 from toolkit.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from toolkit.dtypes import WideIntType, i128, u128, wide_from_ints
 from toolkit.errors import SchemaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +227,5 @@ RUN_TIMELINE = FRAMES["timeline of a run"]
 COMPARISON = FRAMES["comparison"]
 # One row per parameter that differs between two gas schedules.
 SCHEDULE_DIFF = FRAMES["schedule diff"]
-# One row per part of each committed transaction of a run that is simulated again.
 # One row per part of a call: what it would cost under another gas schedule.
 FORECAST = FRAMES["forecast"]

@@ -168,17 +168,10 @@ def of_type(table: pa.Table, type_column: str, tag: str) -> pa.Table:
 
 def page_tables(page: Sequence[tuple[int, Any]]) -> tuple[pa.Table, pa.Table]:
     """Return the Arrow tables of transactions, each given with its version, and of their events."""
-    versions = [version for version, _ in page]
-    # Changes are not needed, so they are neither checked nor turned into rows, nor are further columns.
+    # Changes are not needed, so they are neither checked nor turned into rows.
     without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
-    _, (rows, _, events) = checked_rows(without_changes)
-    head = {"ledger_version": versions, "timestamp": rows["timestamp_us"], "hash": rows["hash"], "raw": rows["raw"]}
-    head["error_message"] = rows["problem"]
-    kinds = schemas.TRANSACTIONS.arrow
-    heads = pa.table({name: pa.array(values, kinds.field(name).type) for name, values in head.items()})
-    events["ledger_version"] = [versions[place] for place in events.pop("transaction_index")]
-    events["module"] = [_module(kind) for kind in events["type"]]
-    return heads, schemas.EVENTS.table(events)
+    heads, _, events = transaction_tables(without_changes)
+    return with_versions(heads, [version for version, _ in page]), events
 
 
 def with_versions(heads: pa.Table, versions: Sequence[int]) -> pa.Table:

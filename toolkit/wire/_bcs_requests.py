@@ -18,14 +18,13 @@ from toolkit.move._values import decode_argument, encode_argument, encode_bcs, r
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire._models import unhex
 from toolkit.wire._requests import Batch, Multisig, Script, called_by, own_or
-from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
+from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature, TransactionSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.move import Layout, TypeTag
     from toolkit.wire._requests import EntryFunction, SimulatedPayload, SimulationRequest, ViewFunction
-    from toolkit.wire._signatures import TransactionSignature
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,12 @@ A gateway may set any of them. A number that is malformed or out of range is the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from toolkit._present.notebook import facts_html
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _U8_MAX = 2**8 - 1
 _MAX_DIGITS = 19  # of 2^63 - 1
@@ -146,7 +142,7 @@ def parse_headers(headers: Mapping[str, str]) -> AnswerHeaders:
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
-    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
+    texts = [lowered.get(prefix + name, "") for name in _LEDGER]
     ledger = _state(*texts) if max(map(len, texts)) <= _MAX_DIGITS else None
     return AnswerHeaders(
         ledger=ledger,
@@ -218,11 +214,6 @@ def _number(text: str | None) -> int | None:
         return None
     value = int(text)
     return value if value < 2**63 else None  # columns of versions and gas are int64
-
-
-@lru_cache(maxsize=16)
-def _ledger_names(prefix: str) -> tuple[str, ...]:
-    return tuple(prefix + name for name in _LEDGER)
 
 
 @lru_cache(maxsize=256)

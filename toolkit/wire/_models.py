@@ -127,17 +127,8 @@ class Use(StrEnum):
     BORROW_MUT = "borrow_mut"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchArgument:
-    """Base class of arguments that only calls in a batch can have."""
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form, from which fingerprints are made."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class BatchSigner(BatchArgument):
+class BatchSigner:
     """A signer of the transaction: 0 is the sender, 1 the first secondary signer."""
 
     index: int
@@ -151,7 +142,7 @@ class BatchSigner(BatchArgument):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BatchResult(BatchArgument):
+class BatchResult:
     """A result of an earlier call of a batch.
 
     Attributes
@@ -188,6 +179,9 @@ class BatchResult(BatchArgument):
     def __repr__(self) -> str:
         value = f", {self.value}" if self.value else ""
         return f"toolkit.Batch.result({self.call}{value})" + (f".{self.use}()" if self.use else "")
+
+
+BatchArgument = BatchSigner | BatchResult
 
 
 def check_position(name: str, value: object) -> int:
@@ -363,7 +357,7 @@ def parse_by_type(
         raise SchemaError(f"the {kind} does not have the documented shape: {reason}", column=column) from None
 
 
-def wire_argument(value: Any, *, digits: bool = False) -> Any:
+def wire_argument(value: Any, *, digits: bool = False, batch: bool = False) -> Any:
     """Return the JSON form of an argument, without an ABI.
 
     Parameters
@@ -372,6 +366,8 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
         The argument, as stored in a request.
     digits : bool, default False
         Write every int as a string, so that ``7`` and ``"7"`` have the same form.
+    batch : bool, default False
+        Whether the argument may be one that only calls in a batch can have.
 
     Returns
     -------
@@ -383,9 +379,7 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
     InputError
         If the argument belongs to a batch, which has no JSON form.
     """
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if digits or not _I32_MIN <= value <= _U32_MAX else value
     if isinstance(value, bytes):
         return "0x" + value.hex()
@@ -394,7 +388,9 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
     if isinstance(value, dict):
         return {key: wire_argument(item, digits=digits) for key, item in value.items()}
     if isinstance(value, BatchArgument):
-        raise InputError(f"{value!r} can be an argument of a call in a toolkit.Batch only")
+        if not batch:
+            raise InputError(f"{value!r} can be an argument of a call in a toolkit.Batch only")
+        return value.to_wire()
     return value
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
@@ -11,13 +12,8 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire import _models as models
 from toolkit.wire import _signatures as signatures
-from toolkit.wire._models import AddressText, Argument, FunctionText, HexText, TypeText, WireModel
+from toolkit.wire._models import AddressText, Argument, FunctionText, HexText, JsonObject, TypeText, WireModel
 from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolkit.wire._models import JsonObject
 
 
 class _Call(WireModel):
@@ -31,11 +27,12 @@ class _Call(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {
-            "function": self.function,
-            "type_arguments": list(self.type_arguments),
-            "arguments": [models.wire_argument(argument) for argument in self.arguments],
-        }
+        return self.content()
+
+    def content(self, *, batch: bool = False) -> dict[str, Any]:
+        """Return the call without its kind as JSON; `batch` allows the arguments of calls in a batch."""
+        arguments = [models.wire_argument(argument, batch=batch) for argument in self.arguments]
+        return {"function": self.function, "type_arguments": list(self.type_arguments), "arguments": arguments}
 
 
 class EntryFunction(_Call):
@@ -83,7 +80,7 @@ class EntryFunction(_Call):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"type": self.type} | super().to_wire()
+        return {"type": self.type} | self.content()
 
 
 class Script(WireModel):
@@ -376,19 +373,8 @@ class Batch(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the calls as JSON, from which fingerprints are made. Nodes take the composed script instead."""
-        calls = [
-            {
-                "function": call.function,
-                "type_arguments": list(call.type_arguments),
-                "arguments": [
-                    one.to_wire() if isinstance(one, models.BatchArgument) else models.wire_argument(one)
-                    for one in call.arguments
-                ],
-            }
-            for call in self.calls
-        ]
         abort = self.abort.to_wire() if isinstance(self.abort, models.BatchResult) else self.abort
-        return {"type": self.type, "calls": calls, "abort": abort}
+        return {"type": self.type, "calls": [call.content(batch=True) for call in self.calls], "abort": abort}
 
 
 class UnknownPayload(models.UnknownModel):

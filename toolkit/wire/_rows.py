@@ -22,12 +22,10 @@ from toolkit.wire import _transactions as wire
 from toolkit.wire._executed import WRAPPED, call_that_ran, payload_head
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
-from toolkit.wire._transactions import collector_paused, malformed
+from toolkit.wire._transactions import Event, Transaction, collector_paused, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from toolkit.wire._transactions import Event, Transaction
 
     _Columns: TypeAlias = dict[str, list[Any]]
     # Returns the columns that items of one kind have.
