@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,8 @@ from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
     from toolkit.client._node import Node
@@ -204,7 +206,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
     given = [console.argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with console.connected(where) as reached:
+    with console.connected(where) as reached, _hinting_at_versions(arguments or () if versions is None else ()):
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts: dict[str, Any] = {"node": reached.name, "function": result.call.function}
@@ -218,6 +220,17 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
     console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
+
+
+@contextmanager
+def _hinting_at_versions(arguments: Sequence[str]) -> Iterator[None]:
+    """If a call does not accept its arguments and one of them is a version plan, name the option for the plan."""
+    try:
+        yield
+    except InputError as error:
+        if (plan := next(filter(console.PLAN, arguments), None)) is None:
+            raise
+        raise InputError(f"{error}; pass versions as --versions {plan}") from None
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters

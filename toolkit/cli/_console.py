@@ -33,6 +33,7 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 
 Texts = list[str] | None  # of an option that may be repeated
 
+PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch  # a version plan, which is often given without its option
 _LEADING_ZEROS = re.compile(r"\b0x0{16,}(?=[0-9a-f])")  # of short addresses; they are accepted without
 _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")

@@ -53,7 +53,7 @@ class Copy:
 
 
 def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:
-    """Write the table of a class as CSV and HTML, and a page per student, whose number is in the name of the page.
+    """Write the table of a class as CSV, with the points that all exercises give, and as HTML, and a page per student, whose number is in the name of the page.
 
     The CSV starts with a byte order mark, without which Excel misreads names that are not ASCII.
 
@@ -77,7 +77,9 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], know
     safe = {number: re.sub(r"[^\w-]", "_", copy.student)[:80] for number, copy in copies.items()}
     pages = [(copy, f"{number}-{safe[number]}.html") for number, copy in copies.items()]
     page = environment.get_template("feedback.html.j2")
-    files = {"grades.csv": "\ufeff" + csv_table(to_arrow(frame))}
+    table = frame.copy()
+    table.insert(2, "max_score", environment.globals["total"])
+    files = {"grades.csv": "\ufeff" + csv_table(to_arrow(table))}
     files["grades.html"] = environment.get_template("grades.html.j2").render(copies=pages)
     files |= {f"feedback/{name}": page.render(copy=copy) for copy, name in pages}
     for name, text in files.items():
