@@ -221,6 +221,39 @@ def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
         content[0] = re.sub(r"^# .*\n", rf"\g<0>{block}", content[0], count=1, flags=re.MULTILINE)
 
 
+def place_links(_: Sphinx, name: str, content: list[str]) -> None:
+    """Let links to the data dictionary, which is a file of the repository elsewhere, lead to its page."""
+    page = os.path.relpath("reference/columns.md", Path(name).parent)
+    content[0] = re.sub(r"\]\((\.\./)+data/README\.md", f"]({page}", content[0])
+
+
+# What stands in pages for an object of a class whose methods are linked.
+OBJECTS = {
+    "comparison": "toolkit.Comparison",
+    "fork": "toolkit.Fork",
+    "ledger": "toolkit.embedded.Ledger",
+    "node": "toolkit.Node",
+    "study": "toolkit.Study",
+}
+
+
+def link_names(app: Sphinx, tree: nodes.document, name: str) -> None:
+    """Link public names in code font to the reference, once a page; as a file, a page shows them without markup."""
+    if name.startswith(("reference/api/", "gallery/", "course/notebooks/course/")):
+        return
+    known: Any = app.env.get_domain("py").data["objects"]
+    seen: set[str] = set()
+    for literal in list(tree.findall(nodes.literal)):
+        first, _, rest = literal.astext().partition(".")
+        full = f"{OBJECTS.get(first, first)}.{rest}"
+        if full in known and full not in seen and isinstance(literal.parent, nodes.paragraph):
+            seen.add(full)
+            literal["classes"] += ["xref", "py"]
+            target = f"{app.builder.get_relative_uri(name, known[full].docname)}#{known[full].node_id}"
+            link = nodes.reference("", "", literal.deepcopy(), internal=True, refuri=target)
+            literal.parent.replace(literal, link)
+
+
 # Terms of the glossary that are linked where a page first uses them; plain words of English, such as "step", are not.
 TERMS = (
     *("ABI", "committed transaction", "embedded node", "entry function", "fee statement", "gas schedule", "gas unit"),
@@ -272,6 +305,8 @@ def setup(app: Sphinx) -> None:
     app.connect("env-before-read-docs", says("reads the pages"))
     app.connect("env-updated", says("writes the pages"))
     app.connect("source-read", add_searched)
+    app.connect("source-read", place_links)
+    app.connect("doctree-resolved", link_names)
     app.connect("doctree-resolved", link_terms)
     app.connect("autodoc-process-signature", signature)
 
