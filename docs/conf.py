@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 SOURCE = Path(__file__).parent
+sys.path.insert(0, str(SOURCE))
+from build import ELSEWHERE  # noqa: E402 - it is beside this file, which Sphinx reads from anywhere
+
 GALLERY = Path(os.environ.get("LEDGER_TOOLKIT_GALLERY", SOURCE / "gallery"))
 
 project = "ledger-toolkit"
@@ -222,9 +226,10 @@ def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
 
 
 def place_links(_: Sphinx, name: str, content: list[str]) -> None:
-    """Let links to the data dictionary, which is a file of the repository elsewhere, lead to its page."""
-    page = os.path.relpath("reference/columns.md", Path(name).parent)
-    content[0] = re.sub(r"\]\((\.\./)+data/README\.md", f"]({page}", content[0])
+    """Let links to files of the repository that are elsewhere on the site lead to their pages."""
+    for origin, place in ELSEWHERE.items():
+        page = os.path.relpath(place, Path(name).parent)
+        content[0] = re.sub(rf"\]\((\.\./)+{re.escape(origin)}\b", f"]({page}", content[0])
 
 
 # What stands in pages for an object of a class whose methods are linked.
