@@ -126,6 +126,21 @@ def test_one_mistake_has_one_code(command, arguments):
     line_of(done)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "0x1::aptos_account::transfer", "bob", "100", "--sender", "alice"],
+        ["view", "0x1::coin::balance", "bob", "-t", "0x1::aptos_coin::AptosCoin"],
+    ],
+    ids=["simulate", "view"],
+)
+def test_a_name_given_as_an_argument_gets_its_address(command, arguments):
+    """Only options accept names: `bob` may also be a String."""
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert line_of(done).endswith("bob is 0xb0b")
+
+
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_a_traceback_is_printed_only_if_asked_for(command, failing, monkeypatch, by):
     """By `--debug` or LEDGER_TOOLKIT_DEBUG=1; the line comes last, and the next command is as before."""

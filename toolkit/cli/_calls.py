@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from toolkit._present.text import plural
+from toolkit._present.text import plural, short_addresses
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
@@ -206,7 +206,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
     given = [console.argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with console.connected(where) as reached, _hinting_at_versions(arguments or () if versions is None else ()):
+    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=versions is None):
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts: dict[str, Any] = {"node": reached.name, "function": result.call.function}
@@ -223,14 +223,18 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 
 @contextmanager
-def _hinting_at_versions(arguments: Sequence[str]) -> Iterator[None]:
-    """If a call does not accept its arguments and one of them is a version plan, name the option for the plan."""
+def _hinting(node: Node, arguments: Sequence[str], *, plans: bool) -> Iterator[None]:
+    """If a call does not accept its arguments, say what one may be: a plan without its option, or an account's name."""
     try:
         yield
     except InputError as error:
-        if (plan := next(filter(console.PLAN, arguments), None)) is None:
-            raise
-        raise InputError(f"{error}; pass versions as --versions {plan}") from None
+        plan = next(filter(console.PLAN, arguments), None)
+        if plan and plans:
+            raise InputError(f"{error}; pass versions as --versions {plan}") from None
+        for name in arguments:
+            if known := console.address_of_name(node, name):
+                raise InputError(f"{error}; {name} is {short_addresses(known)}") from None
+        raise
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -300,7 +304,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
     values = [console.argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
-    with console.connected(where) as reached:
+    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=False):
         sent_by = console.address(reached, sender, "--sender")
         result = reached.simulate(SimulationRequest(call, **(_fields(request) | {"sender": sent_by})))
         if out is not None:

@@ -53,9 +53,9 @@ class Copy:
 
 
 def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:
-    """Write the table of a class as CSV, with the points that all exercises give, and as HTML, and a page per student, whose number is in the name of the page.
+    """Write the table of a class as CSV and HTML, and a page per student, whose number is in the name of the page.
 
-    The CSV starts with a byte order mark, without which Excel misreads names that are not ASCII.
+    The CSV has the maximum of points. It starts with a byte order mark, without which Excel misreads names that are not ASCII.
 
     Raises
     ------
