@@ -55,7 +55,8 @@ class Copy:
 def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:
     """Write the table of a class as CSV and HTML, and a page per student, whose number is in the name of the page.
 
-    The CSV has the maximum of points. It starts with a byte order mark, without which Excel misreads names that are not ASCII.
+    The CSV has the maximum of points. It starts with a byte order mark, without which Excel misreads names
+    that are not ASCII.
 
     Raises
     ------
