@@ -253,7 +253,7 @@ def _fail(error: BaseException, given: Sequence[str]) -> int:
     """Print the lines of an error, after its traceback with ``--debug``, and return its exit code."""
     from toolkit._present.text import visible
 
-    code, *lines = _meaning(error, given)
+    code, lines = _meaning(error, given)
     if sys.stderr is None:
         return code
     if _debug.get():
@@ -264,10 +264,10 @@ def _fail(error: BaseException, given: Sequence[str]) -> int:
     return code
 
 
-def _meaning(error: BaseException, given: Sequence[str]) -> tuple[Any, ...]:
+def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, list[str]]:
     """Return the exit code and the lines of the message for an error."""
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
-        return INTERRUPTED, str(error) or "interrupted"
+        return INTERRUPTED, [str(error) or "interrupted"]
     if isinstance(error, ToolkitError):
         code = BAD_INPUT
         if isinstance(error, NodeUnreachable):
@@ -276,22 +276,23 @@ def _meaning(error: BaseException, given: Sequence[str]) -> tuple[Any, ...]:
             code = STOPPED
         elif isinstance(error, NodeError) and not _is_bad_input(error):
             code = REFUSED
-        return code, f"error: {error.args[0] if error.args else ''}", *error.args[1:]
+        first, *further = map(str, error.args or [""])
+        return code, [f"error: {first}", *further]
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
         if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
             _drop_output()  # a system error without a file name comes from the output, not from a file
             place = "cannot write the output: "
         code = STOPPED if error.errno in _EXHAUSTED else BAD_INPUT
-        return code, f"error: {place}{error.strerror or error}"
+        return code, [f"error: {place}{error.strerror or error}"]
     if isinstance(error, MemoryError):
-        return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
+        return STOPPED, ["error: out of memory; read fewer rows at once, or end other processes"]
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
         said = error.format_message().removesuffix(".").replace(": Value error, ", ": ")  # pydantic's, for a choice
-        return BAD_INPUT, f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"
+        return BAD_INPUT, [f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"]
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
+    return INTERNAL, [f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"]
 
 
 def _is_bad_input(error: NodeError) -> bool:
