@@ -179,9 +179,11 @@ autosummary_context = {
 # as if they were on the page. tests/browser/test_docs_search.py asks.
 SEARCHED = {
     "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
-    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, unexplained, mixed",
+    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, mixed, "
+    "unexplained, what does unexplained mean",
     "explanation/exact-numbers": "exact big numbers, big numbers, large integers, overflow, float, rounding, precision",
     "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
+    "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
     "explanation/units": "APT, octa, octas, decimals, token price, price in dollars, USD, exchange rate, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
@@ -194,6 +196,7 @@ SEARCHED = {
     "how-to/contracts-and-accounts": "ABI, module, address",
     "how-to/events": "event, decode events, balance changes, abort code, failed transactions, failures",
     "how-to/events-by-day": "daily, group by, per day",
+    "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
     "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request",
     "how-to/indexer": "table keys, keys of a table, list keys of a table, holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
@@ -211,6 +214,7 @@ SEARCHED = {
     "reference/columns": "column meaning, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
     "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure, figure for slides, log scale",
+    "reference/study-file": "keys of a study file, study.toml, threshold of a call, thresholds, waiver",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart, run a view function",
 }
