@@ -181,7 +181,8 @@ SEARCHED = {
     "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
     "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, mixed, "
     "unexplained, what does unexplained mean",
-    "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, address format",
+    "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, "
+    "address format",
     "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
     "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
@@ -203,7 +204,8 @@ SEARCHED = {
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
-    "how-to/read-at-a-version": "balance at a date, past balance of an account, view function at an old version, historical",
+    "how-to/read-at-a-version": "balance at a date, past balance of an account, historical, "
+    "view function at an old version",
     "how-to/replay-and-fork": "simulate at a past version, which function uses the gas, gas by function, fork, "
     "publish a package on a fork",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
