@@ -30,7 +30,7 @@ from toolkit.cli import _app as workbench_app
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
-from toolkit.cli._console import PLAN
+from toolkit.cli._console import PLAN, print_text
 from toolkit.errors import (
     InputError,
     InvalidRequest,
@@ -260,7 +260,7 @@ def _fail(error: BaseException, given: Sequence[str]) -> int:
         print("\n".join(whole_traceback(error)), file=sys.stderr)
     start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # after the terminal's ^C or a progress bar
     # Line breaks separate the lines of a list of problems; one within a line is text from elsewhere, and escaped.
-    print(f"{start}ledger-toolkit: " + "\n  ".join(visible(line, 1000) for line in lines), file=sys.stderr)
+    print_text(f"{start}ledger-toolkit: " + "\n  ".join(visible(line, 1000) for line in lines), sys.stderr)
     return code
 
 
@@ -323,4 +323,4 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
         return
     from toolkit._present.text import visible
 
-    print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)
+    print_text(f"ledger-toolkit: note: {visible(message, 400)}", sys.stderr)
