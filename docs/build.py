@@ -82,36 +82,6 @@ def lessons() -> dict[str, str]:
     return pages()
 
 
-def study_keys() -> str:
-    """Return the page of the keys of a study file, from its JSON Schema."""
-    schema = json.loads((ROOT / "data" / "studies" / "study.schema.json").read_text("utf-8"))
-    names = {
-        "CallEntry": "[[call]]",
-        "VersionChoice": "[versions]",
-        "Threshold": "[thresholds]",
-        "Waiver": "[[waiver]]",
-        "Grid": "[call.grid]",
-    }
-    parts = {"At the top": schema} | {names.get(name, name): part for name, part in schema["$defs"].items()}
-    lines = ["# Keys of a study file", "", "Generated from the JSON Schema, `data/studies/study.schema.json`.", ""]
-    for name, part in parts.items():
-        if "properties" not in part:  # a list of words
-            continue
-        lines += [
-            f"## {name}" if name == "At the top" else f"## `{name}`",
-            "",
-            "| key | type | meaning | default |",
-            "|---|---|---|---|",
-        ]
-        for key, about in part["properties"].items():
-            meaning = " ".join(about.get("description", "").split("\n\n")[0].split()).replace("|", "\\|")
-            shown = f"`{json.dumps(about['default'])}`" if about.get("default") is not None else ""
-            kinds = [one["type"] for one in [about, *about.get("anyOf", ())] if one.get("type", "null") != "null"]
-            lines.append(f"| `{key}` | {' or '.join(dict.fromkeys(kinds))} | {meaning} | {shown} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
 def stage(folder: Path) -> None:
     """Bring the copy up to date; files that did not change keep their time, so that Sphinx reads only the others."""
     wanted = sources()
@@ -120,10 +90,7 @@ def stage(folder: Path) -> None:
         if not target.exists() or target.stat().st_mtime != origin.stat().st_mtime:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(origin, target)
-    generated = {
-        folder / "reference" / "commands.md": command_line(),
-        folder / "reference" / "study-keys.md": study_keys(),
-    }
+    generated = {folder / "reference" / "commands.md": command_line()}
     generated |= {folder / "course" / "notebooks" / "course" / name: text for name, text in lessons().items()}
     for target, text in generated.items():
         if not target.exists() or target.read_text("utf-8") != text:

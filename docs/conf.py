@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 SOURCE = Path(__file__).parent
+sys.path.insert(0, str(SOURCE))
+from build import ELSEWHERE  # noqa: E402 - it is beside this file, which Sphinx reads from anywhere
+
 GALLERY = Path(os.environ.get("LEDGER_TOOLKIT_GALLERY", SOURCE / "gallery"))
 
 project = "ledger-toolkit"
@@ -175,28 +179,35 @@ autosummary_context = {
 # as if they were on the page. tests/browser/test_docs_search.py asks.
 SEARCHED = {
     "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
-    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, unexplained, mixed",
-    "explanation/exact-numbers": "exact big numbers, big numbers, large integers, overflow, float, rounding, precision",
+    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, mixed, "
+    "unexplained, what does unexplained mean",
+    "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, "
+    "address format",
     "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
+    "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
     "explanation/units": "APT, octa, octas, decimals, token price, price in dollars, USD, exchange rate, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
     "how-to/archive-node": "archive node, old versions",
     "how-to/archive": "SQL, DuckDB, parquet, database",
     "how-to/asyncio": "async, await, threads",
+    "how-to/cluster": "Dask, Ray, several machines, parallel",
     "how-to/compare-networks": "mainnet, testnet, network",
     "how-to/compare-releases": "how do I compare two versions, compare versions, compare gas of two versions, diff",
     "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, decode events, balance changes, abort code, failed transactions, failures",
+    "how-to/events": "event, decode events, balance changes, abort code, how many failed transactions, failures",
     "how-to/events-by-day": "daily, group by, per day",
+    "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
     "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request",
     "how-to/indexer": "table keys, keys of a table, list keys of a table, holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
-    "how-to/read-at-a-version": "balance at a date, past balance, past balance of an account, historical",
-    "how-to/replay-and-fork": "simulate at a past version, fork, which function uses the gas",
+    "how-to/read-at-a-version": "balance at a date, past balance of an account, historical, "
+    "view function at an old version",
+    "how-to/replay-and-fork": "simulate at a past version, which function uses the gas, gas by function, fork, "
+    "publish a package on a fork",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
     "how-to/simulate-a-batch": "simulate a transaction, dry run, estimate, simulation",
     "how-to/slow-sweep": "429, rate limit, too many requests, requests per second, slow, speed, progress",
@@ -204,9 +215,10 @@ SEARCHED = {
     "how-to/studies": "resume, plan, find_steps, find when gas changed",
     "how-to/sweep": "read a table, many versions, loop",
     "project/glossary": "terms, definition",
-    "reference/columns": "column meaning, unit of a column, dictionary",
+    "reference/columns": "column meanings, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
     "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure, figure for slides, log scale",
+    "reference/study-file": "study file keys, keys of a study file, study.toml, thresholds per call, waiver",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart, run a view function",
 }
@@ -219,6 +231,40 @@ def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
         words = ", ".join(searched.replace(",", "").split())
         block = f"\n```{{eval-rst}}\n.. index:: {entries}\n\n.. meta::\n   :keywords: {words}\n```\n"
         content[0] = re.sub(r"^# .*\n", rf"\g<0>{block}", content[0], count=1, flags=re.MULTILINE)
+
+
+def place_links(_: Sphinx, name: str, content: list[str]) -> None:
+    """Let links to files of the repository that are elsewhere on the site lead to their pages."""
+    for origin, place in ELSEWHERE.items():
+        page = os.path.relpath(place, Path(name).parent)
+        content[0] = re.sub(rf"\]\((\.\./)+{re.escape(origin)}\b", f"]({page}", content[0])
+
+
+# What stands in pages for an object of a class whose methods are linked.
+OBJECTS = {
+    "comparison": "toolkit.Comparison",
+    "fork": "toolkit.Fork",
+    "ledger": "toolkit.embedded.Ledger",
+    "node": "toolkit.Node",
+    "study": "toolkit.Study",
+}
+
+
+def link_names(app: Sphinx, tree: nodes.document, name: str) -> None:
+    """Link public names in code font to the reference, once a page; as a file, a page shows them without markup."""
+    if name.startswith(("reference/api/", "gallery/", "course/notebooks/course/")):
+        return
+    known: Any = app.env.get_domain("py").data["objects"]
+    seen: set[str] = set()
+    for literal in list(tree.findall(nodes.literal)):
+        first, _, rest = literal.astext().partition(".")
+        full = f"{OBJECTS.get(first, first)}.{rest}"
+        if full in known and full not in seen and isinstance(literal.parent, nodes.paragraph):
+            seen.add(full)
+            literal["classes"] += ["xref", "py"]
+            target = f"{app.builder.get_relative_uri(name, known[full].docname)}#{known[full].node_id}"
+            link = nodes.reference("", "", literal.deepcopy(), internal=True, refuri=target)
+            literal.parent.replace(literal, link)
 
 
 # Terms of the glossary that are linked where a page first uses them; plain words of English, such as "step", are not.
@@ -272,6 +318,8 @@ def setup(app: Sphinx) -> None:
     app.connect("env-before-read-docs", says("reads the pages"))
     app.connect("env-updated", says("writes the pages"))
     app.connect("source-read", add_searched)
+    app.connect("source-read", place_links)
+    app.connect("doctree-resolved", link_names)
     app.connect("doctree-resolved", link_terms)
     app.connect("autodoc-process-signature", signature)
 

@@ -77,6 +77,8 @@ _MARK = 50  # room for the truncation mark: unpickling an error passes its messa
 class ToolkitError(Exception):
     """Base class of all errors that the toolkit raises deliberately.
 
+    Each argument is a line of the message: a list of problems has one line per problem.
+
     Examples
     --------
     >>> from toolkit import errors, move
@@ -89,6 +91,9 @@ class ToolkitError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(_bounded(cleaned(arg)) if isinstance(arg, str) else arg for arg in args))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
     def add_note(self, note: str, /) -> None:
         """Add a note to the traceback, with control characters escaped."""

@@ -33,7 +33,20 @@ ANSWERS = {
     "simulate a transaction": "how-to/simulate-a-batch",
     "save figure for slides": "reference/figures",  # the words of the page, in another order
     "homework grading": "course/notebooks/README",
-    "what does unexplained mean": "explanation/causes",  # no page has all of the words
+    "what does unexplained mean": "explanation/causes",
+    "gate a pull request": "how-to/gate-before-deploying",
+    "could not judge": "explanation/judging",
+    "thresholds per call": "reference/study-file",
+    "study file keys": "reference/study-file",
+    "column meanings": "reference/columns",
+    "publish a package on a fork": "how-to/replay-and-fork",
+    "gas by function": "how-to/replay-and-fork",
+    "view function at an old version": "how-to/read-at-a-version",
+    "how many failed transactions": "how-to/events",
+    "address format": "explanation/exact-numbers",
+    "dask": "how-to/cluster",
+    "holders of a token": "how-to/indexer",
+    "what is an octa": "explanation/units",  # no page has all of the words
 }
 
 

@@ -3,7 +3,7 @@
 `python -m tests.integration.documents docs/how-to/sweep.md ...` writes the outputs that are not true any more.
 A page is one session in a folder of its own, in the order of its blocks:
 
-- `python` is run, and `ipython` as a cell with magics. `bash` is run line by line: `ledger-toolkit` in this process, and of other programs only the name is checked.
+- `python` is run, and `ipython` as a cell with magics. `bash` is run line by line: `ledger-toolkit` in this process, `python FILE` in its own, and of other programs only the name is checked.
 - `text` below a block is its output: what it prints, then the value of its last line. `...` matches anything.
 - `toml`, `yaml` and `python` with a file name in a comment on the first line are written to that file.
 - `<!-- not run: reason -->` above a block skips it.
@@ -19,6 +19,7 @@ import linecache
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -90,6 +91,15 @@ def run_command(line: str) -> None:
     from toolkit.cli import main
 
     words = shlex.split(line.removesuffix("|| true"), comments=True)
+    if words[:1] == ["python"] and Path(words[1]).exists():
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        settings = os.environ | {"PATH": path, "COLUMNS": "80"}
+        done = subprocess.run(
+            [sys.executable, *words[1:]], env=settings, stdout=subprocess.PIPE, text=True, check=False
+        )
+        print(done.stdout, end="")
+        assert done.returncode == 0 or line.endswith("|| true"), f"exit code {done.returncode}: {line}"
+        return
     if not words or words[0] in OTHER_PROGRAMS:
         if words and words[0] == "make":
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE), line

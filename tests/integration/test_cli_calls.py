@@ -260,6 +260,17 @@ class TestOut:
         assert toolkit.read_parquet(tmp_path / "x.parquet")["wide"].tolist()[0] == 2**256 - 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [(["0:-1"], True), (["0:-1/20", "--versions", "0:9"], False), (["5"], False)],
+    ids=["a plan", "a plan and the option", "a number"],
+)
+def test_a_plan_given_as_an_argument_names_its_option(command, arguments, hint):
+    """The call does not accept it; the message says where versions go."""
+    line = line_of(command("view", "0xcafe::registry::size", *arguments), 2)
+    assert line.strip().endswith("pass versions as --versions 0:-1") is hint
+
+
 class TestTableItem:
     """table-item"""
 
@@ -290,7 +301,7 @@ class TestTableItem:
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),
         [
-            (["{}", "nobody", *RECORD], 3, "table_item_not_found"),
+            (["{}", "nobody", *RECORD], 2, "table_item_not_found"),
             (["{}", "alice", "--key-type", "nonsense<", "--value-type", "u64"], 2, "nonsense<"),
             (["{}", "alice", "--key-type", "u64", "--value-type", "u64"], 2, "alice"),
             (["{}", "300", "--key-type", "u8", "--value-type", "u64"], 2, "300"),
@@ -299,7 +310,7 @@ class TestTableItem:
         ids=["no such item", "a type that cannot be read", "a key of another type", "a key too large", "no hex"],
     )
     def test_what_cannot_be_read_is_one_line(self, command, handle, arguments, code, words):
-        """The node's refusal exits 3, what does not fit 2."""
+        """Exit code 2, whether the toolkit or the node finds the mistake."""
         assert words in line_of(command("table-item", *(word.format(handle) for word in arguments)), code)
 
     def test_a_file_of_items(self, command, handle, tmp_path):

@@ -62,7 +62,12 @@ def test_a_command_without_arguments_prints_its_help(command, group, title):
 ENDS = {
     "input": (errors.InputError("unusable"), 2, "error: unusable"),
     "schema": (errors.SchemaError("does not fit"), 2, "error: does not fit"),
-    "refused": (errors.NotFound("not there", status=404), 3, "error: not there"),
+    "an answer of a gateway": (errors.NotFound("not there", status=404), 3, "error: not there"),
+    "unknown name": (errors.NotFound("no", status=404, error_code="module_not_found"), 2, "error: no"),
+    "unfit": (errors.InvalidRequest("no", status=400, error_code="invalid_input"), 2, "error: no"),
+    "unknown type": (errors.InvalidRequest("no", status=400, error_code="invalid_input", vm_error_code=2021), 2, "error: no"),
+    "aborted": (errors.InvalidRequest("no", status=400, error_code="invalid_input", vm_error_code=4016), 3, "error: no"),
+    "pruned": (errors.VersionPruned("no", status=410, error_code="version_pruned"), 3, "error: no"),
     "no answer": (errors.NodeUnreachable("silent"), 4, "error: silent"),
     "broken off": (errors.RunStopped("a worker died"), 5, "error: a worker died"),
     "read-only disk": (OSError(errno.EROFS, "Read-only file system", "a/b"), 2, "error: cannot use a/b: Read-only file"),
@@ -89,6 +94,51 @@ def test_each_error_has_its_code_and_one_line(command, failing, error, code, wor
     done = command("info")
     assert (done.returncode, done.stdout) == (code, "")
     assert line_of(done).startswith(words)
+
+
+def test_problems_have_lines_of_their_own(command, failing):
+    """A line break between two problems is printed, one within a problem is escaped."""
+    failing(errors.StudyError("two problems:", "a\nb", "c\x1b[2J"))
+    done = command("info")
+    assert done.returncode == 2
+    assert done.stderr == "ledger-toolkit: error: two problems:\n  a\\nb\n  c\\x1b[2J\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["view", "0x1::coin::supply"],
+        ["view", "0x1::coin::suply"],
+        ["view", "0xcafe::registri::size"],
+        ["view", "0x1::coin::balance", "0xa11ce", "-t", "0x1::coin::Nothing"],
+        ["view", "0xcafe::registry::size", "--ledger-version", "99999"],
+        ["view", "0xcafe::registry::size", "--versions", "99999"],
+        ["module", "0xcafe::registri"],
+        ["simulate", "0x1::coin::transfer", "0xb0b", "5", "--sender", "0xa11ce"],
+        ["simulate", "0xcafe::registry::registr", "x", "--sender", "0xa11ce"],
+    ],
+    ids=" ".join,
+)
+def test_one_mistake_has_one_code(command, arguments):
+    """2, whether the toolkit or the node finds it."""
+    done = command(*arguments)
+    assert done.returncode == 2
+    line_of(done)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "0x1::aptos_account::transfer", "bob", "100", "--sender", "alice"],
+        ["view", "0x1::coin::balance", "bob", "-t", "0x1::aptos_coin::AptosCoin"],
+    ],
+    ids=["simulate", "view"],
+)
+def test_a_name_given_as_an_argument_gets_its_address(command, arguments):
+    """Only options accept names: `bob` may also be a String."""
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert line_of(done).endswith("bob is 0xb0b")
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])

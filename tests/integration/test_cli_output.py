@@ -23,6 +23,18 @@ def test_a_terminal_of_another_encoding_is_no_traceback(monkeypatch):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
+def test_an_error_ends_between_words_in_a_terminal(monkeypatch, capsys, terminal):
+    """A pipe gets one line per error."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert main(["view", "0x1::coin::supply"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert (len(lines) == 1) != terminal
+    assert (max(map(len, lines)) <= 60) == terminal
+    assert "expected 1 type argument, got 0" in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize("terminal", [True, False])
 def test_sentences_end_between_words_in_a_terminal(monkeypatch, capsys, terminal):
     """A pipe gets each sentence as one line; a terminal gets the same words in lines that fit."""
     monkeypatch.setenv("COLUMNS", "60")

@@ -263,3 +263,13 @@ def test_compare_prints_annotations_and_junit(project, command):
     edit(project / "study.toml", "[thresholds]\npercent = 1\n", "")
     done = command("compare", "x@3490", "x", "--study", "study.toml", "--junit", "gas.xml", cwd=project)
     assert "--junit requires limits" in one_clear_line(done, 2)
+
+
+def test_a_snapshot_names_what_only_new_transactions_can_judge(tmp_path, command):
+    """Checked at once, a committed call cannot be judged: exit code 6, which the snapshot foretold."""
+    call = '[[call]]\nlabel = "paid"\ncommitted = "0xcafe::registry::register"\nversions = "4000:-1"\n'
+    (tmp_path / "study.toml").write_text(f'[versions]\nplan = "-1"\n{call}')
+    written = command("snapshot", "study.toml", "--quiet", cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert "--check cannot judge paid until 8 new transactions" in written.stdout
+    assert command("snapshot", "study.toml", "--check", "--quiet", cwd=tmp_path).returncode == 6

@@ -1,4 +1,4 @@
-"""README and the pages of the documentation are true: their code runs, their outputs are those shown, their links exist."""
+"""README and the pages of the documentation are true: their code runs, their outputs are those shown, their links lead to files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 from tests.integration.documents import PAGES, ROOT, blocks, is_shown, reader, run
 
 sys.path.insert(0, str(ROOT / "docs"))
-from build import loaded_from_elsewhere, sources
+from build import loaded_from_elsewhere
 
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
-GENERATED = {"reference/commands.md", "reference/study-keys.md", "gallery/index"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks((ROOT / page).read_text("utf-8"))])
@@ -30,19 +29,11 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
         )
 
 
-def test_links_between_pages_exist():
-    """Relative links of README lead to files, those of the pages to pages of the site."""
-    site = {str(place) for place in sources()} | GENERATED
-    broken = []
-    for page in PAGES:
-        for target in LINK.findall((ROOT / page).read_text("utf-8")):
-            if page == "README.md":
-                found = (ROOT / target).exists()
-            else:
-                place = (ROOT / page).parent / target
-                found = str(place.resolve().relative_to(ROOT / "docs")) in site
-            broken += [] if found else [f"{page}: {target}"]
-    assert broken == []
+def test_links_lead_to_files():
+    """Also where nothing is built, such as on a code host; the build of the site checks that they lead to pages."""
+    linked = [(page, target) for page in PAGES for target in LINK.findall((ROOT / page).read_text("utf-8"))]
+    assert len(linked) > 100
+    assert [(page, target) for page, target in linked if not ((ROOT / page).parent / target).exists()] == []
 
 
 def test_every_page_is_in_a_table_of_contents():

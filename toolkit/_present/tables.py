@@ -166,8 +166,11 @@ def _shortened(text: str, width: int) -> str:
     """Return a text in a number of characters: a name without its beginning, any other text without its end."""
     if len(text) <= width:
         return text
-    name = " " not in text and not text.startswith(("{", "["))
-    return ELLIPSIS + text[1 - width :].lstrip(":") if name else text[: width - 1] + ELLIPSIS
+    if " " in text or text.startswith(("{", "[")):
+        return text[: width - 1] + ELLIPSIS
+    start = len(text) - width + 1
+    between = text.find("::", start - 2)  # half an address would look like another one
+    return ELLIPSIS + text[start if between < 0 else between + 2 :]
 
 
 def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:

@@ -1,6 +1,6 @@
 """The command ``ledger-toolkit``: it parses arguments, calls one public function and prints the result.
 
-`EXIT_CODES` lists the exit codes. Results are printed to stdout, and errors to stderr, one line per error; with
+`EXIT_CODES` lists the exit codes. Results are printed to stdout, and errors to stderr, one line per problem; with
 ``--debug`` or ``LEDGER_TOOLKIT_DEBUG=1``, the traceback is printed first.
 """
 
@@ -30,7 +30,17 @@ from toolkit.cli import _app as workbench_app
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
-from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
+from toolkit.cli._console import PLAN, print_text
+from toolkit.errors import (
+    InputError,
+    InvalidRequest,
+    LedgerChanged,
+    NodeError,
+    NodeUnreachable,
+    NotFound,
+    RunStopped,
+    ToolkitError,
+)
 
 try:
     from toolkit import __version__
@@ -44,8 +54,9 @@ EXIT_CODES = """\b
 Exit codes:
   0    success, even if rows failed or a simulated transaction would fail
   1    a call regressed (compare, snapshot --check)
-  2    bad input, or a file that cannot be read or written
-  3    the node rejected a request
+  2    bad input, also if the node found it, such as a name that does not exist;
+       or a file that cannot be read or written
+  3    the node rejected a valid request (aborted view, pruned version, no access)
   4    the node does not respond
   5    stopped early (full disk, out of memory, lost worker, a node that asks for
        a long wait: repeat the command), or the node's ledger was replaced
@@ -57,7 +68,7 @@ Exit codes:
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 # New objects before the garbage collector runs: what a command loads stays in use until the command ends.
 _MIN_COLLECTED = 100_000
-_PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch
+_MIN_FAILED = 4000  # of the VM's status codes, those of a function that ran and failed; others say that it cannot run
 _CHOICES = {"form", "frame"}  # parameters whose values the help lists
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
@@ -173,7 +184,7 @@ def _root_command() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code. An error is printed to stderr as one line.
+    """Run a command and return its exit code. Errors are printed to stderr.
 
     Parameters
     ----------
@@ -239,47 +250,58 @@ def _drop_output() -> None:
 
 
 def _fail(error: BaseException, given: Sequence[str]) -> int:
-    """Print an error as one line, after its traceback with ``--debug``, and return its exit code."""
+    """Print the lines of an error, after its traceback with ``--debug``, and return its exit code."""
     from toolkit._present.text import visible
 
-    code, text = _meaning(error, given)
+    code, lines = _meaning(error, given)
     if sys.stderr is None:
         return code
     if _debug.get():
         print("\n".join(whole_traceback(error)), file=sys.stderr)
     start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # after the terminal's ^C or a progress bar
-    print(f"{start}ledger-toolkit: {visible(text, 1000)}", file=sys.stderr)
+    # Line breaks separate the lines of a list of problems; one within a line is text from elsewhere, and escaped.
+    print_text(f"{start}ledger-toolkit: " + "\n  ".join(visible(line, 1000) for line in lines), sys.stderr)
     return code
 
 
-def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, str]:
-    """Return the exit code and the message for an error."""
+def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, list[str]]:
+    """Return the exit code and the lines of the message for an error."""
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
-        return INTERRUPTED, str(error) or "interrupted"
+        return INTERRUPTED, [str(error) or "interrupted"]
     if isinstance(error, ToolkitError):
         code = BAD_INPUT
         if isinstance(error, NodeUnreachable):
             code = UNREACHABLE
         elif isinstance(error, RunStopped | LedgerChanged):
             code = STOPPED
-        elif isinstance(error, NodeError):
+        elif isinstance(error, NodeError) and not _is_bad_input(error):
             code = REFUSED
-        return code, f"error: {error}"
+        first, *further = map(str, error.args or [""])
+        return code, [f"error: {first}", *further]
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
         if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
             _drop_output()  # a system error without a file name comes from the output, not from a file
             place = "cannot write the output: "
         code = STOPPED if error.errno in _EXHAUSTED else BAD_INPUT
-        return code, f"error: {place}{error.strerror or error}"
+        return code, [f"error: {place}{error.strerror or error}"]
     if isinstance(error, MemoryError):
-        return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
+        return STOPPED, ["error: out of memory; read fewer rows at once, or end other processes"]
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
         said = error.format_message().removesuffix(".").replace(": Value error, ", ": ")  # pydantic's, for a choice
-        return BAD_INPUT, f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"
+        return BAD_INPUT, [f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"]
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
+    return INTERNAL, [f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"]
+
+
+def _is_bad_input(error: NodeError) -> bool:
+    """Return whether the node found the mistake: a name that does not exist, or an argument that does not fit.
+
+    The toolkit finds some of these mistakes itself, depending on the command, and the exit code must not depend on it.
+    """
+    found = isinstance(error, InvalidRequest | NotFound) and bool(error.error_code)
+    return found and (error.vm_error_code or 0) < _MIN_FAILED
 
 
 def _advice(error: Any, given: Sequence[str]) -> str:
@@ -287,7 +309,7 @@ def _advice(error: Any, given: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return "Try --help."
-    plan = next((one for one in given if _PLAN(one)), None)
+    plan = next(filter(PLAN, given), None)
     options = {option for one in context.command.params for option in one.opts}
     if plan is not None and "--versions" in options - {*given}:
         return f"Pass the versions as --versions {plan}"
@@ -301,4 +323,4 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
         return
     from toolkit._present.text import visible
 
-    print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)
+    print_text(f"ledger-toolkit: note: {visible(message, 400)}", sys.stderr)

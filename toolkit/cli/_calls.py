@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from toolkit._present.text import plural
+from toolkit._present.text import plural, short_addresses
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
     from toolkit.client._node import Node
@@ -204,7 +206,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
     given = [console.argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with console.connected(where) as reached:
+    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=versions is None):
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts: dict[str, Any] = {"node": reached.name, "function": result.call.function}
@@ -218,6 +220,21 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
     console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
+
+
+@contextmanager
+def _hinting(node: Node, arguments: Sequence[str], *, plans: bool) -> Iterator[None]:
+    """If a call does not accept its arguments, say what one may be: a plan without its option, or an account's name."""
+    try:
+        yield
+    except InputError as error:
+        plan = next(filter(console.PLAN, arguments), None)
+        if plan and plans:
+            raise InputError(f"{error}; pass versions as --versions {plan}") from None
+        for name in arguments:
+            if known := console.address_of_name(node, name):
+                raise InputError(f"{error}; {name} is {short_addresses(known)}") from None
+        raise
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -287,7 +304,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
     values = [console.argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
-    with console.connected(where) as reached:
+    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=False):
         sent_by = console.address(reached, sender, "--sender")
         result = reached.simulate(SimulationRequest(call, **(_fields(request) | {"sender": sent_by})))
         if out is not None:

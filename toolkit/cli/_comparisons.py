@@ -215,9 +215,11 @@ def snapshot(
     ledger-toolkit snapshot study.toml
     ledger-toolkit snapshot study.toml --check
     """
+    from toolkit._present.text import listed, visible
     from toolkit.gas import _snapshot as snapshots
     from toolkit.gas._study import Run
     from toolkit.gas._study_file import read_waiver_file
+    from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
     if check and diff:
         raise InputError("give either --check or --diff, not both; --check also prints what changed")
@@ -236,6 +238,8 @@ def snapshot(
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
         text = f"Snapshot: {out} ({plural(len(made.lines), 'call')})"
+        if paid := [visible(line.label) for line in made.lines if isinstance(line.cost, snapshots.Paid)]:
+            text += f"\n--check cannot judge {listed(paid, 3)} until {MIN_SURE_CALLS} new transactions succeed"
         console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))

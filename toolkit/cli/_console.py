@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 from typer import Argument, Option
 
@@ -33,6 +33,7 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 
 Texts = list[str] | None  # of an option that may be repeated
 
+PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch  # a version plan, which is often given without its option
 _LEADING_ZEROS = re.compile(r"\b0x0{16,}(?=[0-9a-f])")  # of short addresses; they are accepted without
 _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
@@ -138,15 +139,16 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     print_text("\n".join(text_table(rows)))
 
 
-def print_text(text: object) -> None:
+def print_text(text: object, file: TextIO | None = None) -> None:
     """Print sentences. In a terminal, their lines end between words; a pipe or a file gets each line whole."""
-    if sys.stdout is None or not sys.stdout.isatty():  # None: the stream was closed
-        print(text)
+    file = file or sys.stdout
+    if file is None or not file.isatty():  # None: the stream was closed
+        print(text, file=file)
         return
     width = get_terminal_size().columns
     for line in str(text).splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
-        print(fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+        print(fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), file=file)
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:

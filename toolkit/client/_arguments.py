@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ _UNKNOWN_TYPES = (
 )
 # Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
+# Maximum number of calls that a message lists: one mistake may be in every call of a grid.
+_MAX_PROBLEMS = 20
 
 
 def check_encoding(encoding: object) -> None:
@@ -192,13 +195,14 @@ def check_calls(node: Reads, calls: Mapping[str, ViewFunction], versions: Sequen
     """Raise an InputError that lists every call that fits the code at none of the sorted versions."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
-        raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
+        raise InputError(*(found.values() if len(calls) == 1 else problem_lines(found, len(calls))))
 
 
-def problem_list(problems: Mapping[str, str], of: int) -> str:
-    """Return the message that lists calls that cannot be made, one per line."""
-    lines = [f"call {name!r}: {text}" for name, text in problems.items()]
-    return "\n".join([f"{len(problems)} of {of} calls cannot be made:", *lines])
+def problem_lines(problems: Mapping[str, str], of: int) -> list[str]:
+    """Return the lines of a message about calls that cannot be made: their number, then one line per call."""
+    lines = [f"call {name!r}: {text}" for name, text in islice(problems.items(), _MAX_PROBLEMS)]
+    more = [f"and {len(problems) - len(lines):,} more"] if len(problems) > len(lines) else []
+    return [f"{len(problems):,} of {of:,} calls cannot be made:", *lines, *more]
 
 
 def call_problem(

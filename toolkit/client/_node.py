@@ -496,6 +496,9 @@ class Node(Reads):
     def at(self, ledger_version: int) -> Snapshot:
         """Return a snapshot: the node at one ledger version.
 
+        No request is sent for a version of 0 or more: if the node does not have it, the first read raises `NotFound`,
+        or `VersionPruned`.
+
         Parameters
         ----------
         ledger_version : int

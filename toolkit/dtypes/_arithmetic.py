@@ -120,9 +120,10 @@ def _stored(like: WideIntArray, kind: WideKind, name: str, results: list[int | N
     try:
         return _wide(like, results, kind)
     except SchemaError as error:
+        fits = "toolkit.exact_diff" if name == "sub" else "series.astype('i256')"
+        wider = f"use {fits}, or " if kind.bits < KINDS["i256"].bits else ""
         raise SchemaError(
-            f"result of {name}: {error}; convert an operand first, with series.astype('i256'), or with "
-            "series.astype(object) for Python ints of any size (do the same before diff())",
+            f"result of {name}: {error}; {wider}convert first with series.astype(object) for Python ints of any size",
             rows=error.rows,
         ) from None
 

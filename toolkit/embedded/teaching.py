@@ -138,7 +138,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         id: u64
 
     E_NOTHING_ORDERED = invalid_argument(1, "An order needs a price and a quantity")
-    E_NO_SUCH_ORDER = not_found(2, "There is no open order of that id")
+    E_NO_SUCH_ORDER = not_found(2, "No open order has this id")
     E_NOT_OWNER = permission_denied(3, "The order belongs to somebody else")
 
     def init_module(self, account: signer) -> None:

@@ -219,8 +219,8 @@ def module_of(name: str) -> ModuleId:
     """Return the module that the id of a module or function refers to."""
     if type(name) is not str:
         raise InputError(f"expected a module such as '0x1::coin', got {name!r:.80}")
-    if name.count("::") == 1:
-        return ModuleId.parse(name)
+    if name.count("::") != 2:  # noqa: PLR2004 - of the id of a function
+        return ModuleId.parse(name)  # raises InputError for anything else, such as a name without an address
     function = FunctionId.parse(name)
     return ModuleId(function.address, function.module)
 

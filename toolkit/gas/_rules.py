@@ -94,14 +94,14 @@ class Threshold(FileModel):
         if isinstance(threshold, cls):
             return threshold
         if isinstance(threshold, Mapping):
-            return placed("threshold", cls.model_validate, dict(threshold))
+            return placed("thresholds", cls.model_validate, dict(threshold))
         limits: dict[str, Any] = {}
         for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
             name, limit = _limit(one)
             if name in limits:
-                raise InputError(f"threshold: {name} is given twice")
+                raise InputError(f"thresholds: {name} is given twice")
             limits[name] = limit
-        return placed("threshold", cls.model_validate, limits)
+        return placed("thresholds", cls.model_validate, limits)
 
 
 class Waiver(FileModel):

@@ -131,7 +131,7 @@ class Study(StudyFields):
         fields["versions"] = placed("versions", VersionChoice.of, versions)
         fields["calls"] = read_calls(calls)
         if thresholds is not None:
-            fields["thresholds"] = placed("thresholds", Threshold.of, thresholds)
+            fields["thresholds"] = Threshold.of(thresholds)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields))
         self._node = place if isinstance(place, Node) else None

@@ -55,7 +55,8 @@ class Copy:
 def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:
     """Write the table of a class as CSV and HTML, and a page per student, whose number is in the name of the page.
 
-    The CSV starts with a byte order mark, without which Excel misreads names that are not ASCII.
+    The CSV has the maximum of points. It starts with a byte order mark, without which Excel misreads names
+    that are not ASCII.
 
     Raises
     ------
@@ -69,7 +70,8 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], know
     loader = PackageLoader("toolkit.teaching", "")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": lines}
-    environment.globals |= {"known": known, "marks": _MARKS, "total": sum(one.points for one in known.values())}
+    total = sum(one.points for one in known.values())
+    environment.globals |= {"known": known, "marks": _MARKS, "total": total}
     lessons: dict[str, list[str]] = {}
     for number in known:
         lessons.setdefault(number[:2], []).append(number)
@@ -77,7 +79,9 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], know
     safe = {number: re.sub(r"[^\w-]", "_", copy.student)[:80] for number, copy in copies.items()}
     pages = [(copy, f"{number}-{safe[number]}.html") for number, copy in copies.items()]
     page = environment.get_template("feedback.html.j2")
-    files = {"grades.csv": "\ufeff" + csv_table(to_arrow(frame))}
+    table = frame.copy()
+    table.insert(2, "max_score", total)
+    files = {"grades.csv": "\ufeff" + csv_table(to_arrow(table))}
     files["grades.html"] = environment.get_template("grades.html.j2").render(copies=pages)
     files |= {f"feedback/{name}": page.render(copy=copy) for copy, name in pages}
     for name, text in files.items():

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.dtypes import _arrow
+from toolkit.dtypes import _arrow, exact_diff
 from toolkit.errors import InexactError, SchemaError
 
 KINDS = _arrow.KINDS
@@ -300,9 +300,13 @@ def test_sums_of_windows_have_an_exact_way(column, rows):
 
 
 def test_a_difference_that_does_not_fit_names_the_exact_way():
-    """A u256 that falls by more than i256 holds is refused, with the conversion that is exact."""
+    """`exact_diff` for i128; where even i256 is too small, Python ints."""
+    series = pd.Series([2**127 - 1, -(2**127)], dtype="i128")
+    with pytest.raises(SchemaError, match=r"use toolkit\.exact_diff, .*astype\(object\)"):
+        series.diff()
+    assert exact_diff(series)[1] == 1 - 2**128
     series = pd.Series([2**256 - 1, 5], dtype="u256")
-    with pytest.raises(SchemaError, match=r"astype\('i256'\).*astype\(object\).*diff"):
+    with pytest.raises(SchemaError, match=r"; convert first with series\.astype\(object\)"):
         series.diff()
     assert series.astype(object).diff()[1] == 5 - (2**256 - 1)
 

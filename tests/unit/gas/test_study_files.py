@@ -177,6 +177,42 @@ def test_the_schema_under_data_is_the_one_in_code():
     assert json.loads((ROOT / "data" / "studies" / "study.schema.json").read_text()) == Study.json_schema()
 
 
+TABLES = {
+    "At the top": None,
+    "`[[call]]`": "CallEntry",
+    "`[call.grid]`": "Grid",
+    "`[thresholds]` and `[call.thresholds]`": "Threshold",
+    "`[versions]`": "VersionChoice",
+    "`[[waiver]]`": "Waiver",
+}
+
+
+def key_tables(schema):
+    """Return the tables of all keys in Markdown, from the JSON Schema."""
+    lines = []
+    for title, name in TABLES.items():
+        lines += [f"### {title}", "", "| key | type | meaning | default |", "|---|---|---|---|"]
+        for key, about in (schema["$defs"][name] if name else schema)["properties"].items():
+            meaning = " ".join(about["description"].replace("``", "`").split()).replace("|", "\\|")
+            kinds = {one.get("type", "table"): None for one in about.get("anyOf", [about])}
+            kinds = ["list of tables" if "$ref" in about.get("items", ()) else kind for kind in kinds if kind != "null"]
+            kinds = ["string" if key == "source" else kind for kind in kinds]  # one of the words of an enum
+            default = about.get("default")
+            shown = "" if default is None else f"`{json.dumps(default)}`"
+            lines.append(f"| `{key}` | {' or '.join(kinds).replace('array', 'list')} | {meaning} | {shown} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def test_the_page_of_the_study_file_has_every_key():
+    """`docs/reference/study-file.md` ends with the tables of the schema."""
+    tables = key_tables(Study.json_schema())
+    assert set(TABLES.values()) - {None} == set(Study.json_schema()["$defs"]) - {"Source"}
+    assert (ROOT / "docs" / "reference" / "study-file.md").read_text("utf-8").endswith(f"## All keys\n\n{tables}"), (
+        tables
+    )
+
+
 def uncommented(text):
     """Return the starter with the choices it offers in comments taken: the other node, the search, the waiver."""
     taken = (

@@ -183,6 +183,8 @@ def test_a_spreadsheet_reads_every_name(graded):
     rows = list(csv.DictReader(content.decode("utf-8-sig").splitlines()))
     assert [row["student"].removeprefix("'") for row in rows] == frame["student"].tolist()
     assert [row["student"] for row in rows if "cmd" in row["student"]] == ["'=cmd|'x'!A1"]
+    assert [int(row["score"]) for row in rows] == frame["score"].tolist()
+    assert {int(row["max_score"]) for row in rows} == {sum(exercises()[name].points for name in frame.columns[2:])}
     assert "Zoë Šťastná 王" in frame.index
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from toolkit.client._arguments import call_problem, problem_list, readable
+from toolkit.client._arguments import call_problem, problem_lines, readable
 from toolkit.client._reads import PAGE, Anchor, LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, evenly, next_round, resolve_versions
 from toolkit.errors import StudyError
@@ -289,8 +289,8 @@ def _check_calls(study: Study, node: Node, plan: NodePlan) -> None:
             if (problem := call_problem(node, request, there, arguments=executed)) is not None:
                 problems[call.name] = problem
     if problems:
-        on = f"{node.name}: " if len(study.nodes) > 1 else ""
-        raise StudyError(on + problem_list(problems, len(study.calls)))
+        head, *lines = problem_lines(problems, len(study.calls))
+        raise StudyError(f"{node.name}: {head}" if len(study.nodes) > 1 else head, *lines)
 
 
 def _versions_of(call: Call, study: Study, plan: NodePlan) -> Sequence[int]:
