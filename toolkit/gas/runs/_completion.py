@@ -23,7 +23,7 @@ from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.plan._plan import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
-from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
+from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
 from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
 from toolkit.move import FunctionId
@@ -44,7 +44,7 @@ _OUTCOMES = [f"{name}_{side}" for name in ("gas", "success", "error") for side i
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after", *_OUTCOMES)
 
 
-def complete(job: Job, manifest: Manifest) -> Manifest:
+def complete(job: Job) -> None:
     """Check that a run has every observation, find its steps and their causes, and mark it as complete.
 
     Raises
@@ -56,14 +56,14 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     NodeUnreachable
         If causes cannot be found because the node has stopped responding.
     """
-    prove_whole(job, manifest)
-    manifest, steps = _located_steps(job, manifest)
+    prove_whole(job)
+    steps, further = _located_steps(job)
     known = _stored_steps(job.store)
     causes: dict[Step, Explanation] = {}
     functions = {call.fingerprint: call.function for call in job.study.calls}
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
-        for node, plan in job.plans_of(manifest):
+        for node, plan in job.plans():
             mine = [step for step in steps if step.node == plan.node]
             # A stored step was read twice when it was found.
             own = not_repeated(job, node, plan, [step for step in mine if _identity(asdict(step)) not in known])
@@ -73,14 +73,16 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
                 check_there(node, "causes of steps cannot be found")
             causes |= found
             origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
-            plans.append(structs.replace(plan, provenance=origin))
+            plans.append(
+                structs.replace(plan, provenance=origin, further_requests=further.get(plan.node, plan.further_requests))
+            )
             check_ledger(ledger_guard(node, plan))
     rows = []
     for step in steps:
         explanation = causes.get(step)
         lost = explanation is None or explanation.cause == Cause.UNKNOWN
         # What explains an early step of a run that is extended may be pruned by now.
-        before = known.get(_identity(asdict(step))) if lost and manifest.extended else None
+        before = known.get(_identity(asdict(step))) if lost and job.manifest.extended else None
         rows.append(before or step_row(step, explanation))
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
@@ -88,8 +90,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     judged = [judge_committed(job, node, plan) for node, plan in zip(job.nodes, plans, strict=True)]
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
-    manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
-    return store.write_manifest(manifest)
+    job.write(nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
 
 
 def _stored_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -129,29 +130,30 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
     return found
 
 
-def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
+def _located_steps(job: Job) -> tuple[list[Step], dict[str, int]]:
     """Return the steps between observations; steps of a version plan are bisected first, on the nodes.
 
     Otherwise the cause of a step would depend on whether its transaction happens to be one of the versions read.
+    Also return how many reads that took, by node.
     """
     observed = turning_points(job.store)
     steps = steps_of(observed)
+    counts: dict[str, int] = {}
     if job.study.versions.search is not None or all(step.exact for step in steps):
-        return manifest, steps
-    plans = []
+        return steps, counts
     with progress_bar(0, "locating steps", show=job.progress) as bar:
-        for node, plan in job.plans_of(manifest):
+        for node, plan in job.plans():
             further = further_observations(job.study, node, plan, observed, bar=bar)
-            plans.append(structs.replace(plan, further_requests=len(further)))
+            counts[plan.node] = len(further)
             if len(further):
                 observed = pd.concat([observed, further], ignore_index=True)
-    return structs.replace(manifest, nodes=tuple(plans)), steps_of(observed)
+    return steps_of(observed), counts
 
 
 # the proof ------------------------------------------------------------------------------------------------------------
 
 
-def prove_whole(job: Job, manifest: Manifest) -> None:
+def prove_whole(job: Job) -> None:
     """Check that a run has every observation that its study and its plans ask for, each once.
 
     Raises
@@ -161,7 +163,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
         versions.
     """
     store, names = job.store, {call.fingerprint: call.name for call in job.study.calls}
-    for plan in manifest.nodes:
+    for plan in job.manifest.nodes:
         read = versions_read(store, plan.node)
         if strange := sorted(read.keys() - names.keys()):
             listing = strange[:_MAX_NAMED]

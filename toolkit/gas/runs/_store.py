@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._progress import ProgressHook
     from toolkit.gas._study import Study
-    from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import NodeRun
 
 
@@ -402,26 +401,7 @@ class RunStore:
         return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow.field(name) for name in names]))
 
 
-class Journal:
-    """The manifest of a run that is being read: each change is a new record, which is written at once.
-
-    Attributes
-    ----------
-    manifest : Manifest
-        The manifest as last written.
-    """
-
-    def __init__(self, store: RunStore, manifest: Manifest) -> None:
-        self._store = store
-        self.manifest = manifest
-
-    def note(self, node: str, **changes: Any) -> None:
-        """Change a node's entry in the manifest."""
-        nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
-        self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Job:
     """A study that is read into a folder.
 
@@ -429,8 +409,11 @@ class Job:
     ----------
     study : Study
     store : RunStore
+        Has the observations of earlier attempts.
     nodes : tuple of Node
         One per node of the study.
+    manifest : Manifest
+        As last written.
     executor : Executor or None
         If None, views are read in this process.
     max_tasks : int
@@ -440,37 +423,24 @@ class Job:
 
     study: Study
     store: RunStore
-    nodes: tuple[Node, ...] = ()
-    executor: Executor | None = None
-    max_tasks: int = 1
-    progress: bool | ProgressHook = False
+    nodes: tuple[Node, ...]
+    manifest: Manifest
+    executor: Executor | None
+    max_tasks: int
+    progress: bool | ProgressHook
 
-    def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
+    def plans(self) -> list[tuple[Node, NodeRun]]:
         """Return each node with its plan."""
-        return zip(self.nodes, manifest.nodes, strict=True)
+        return list(zip(self.nodes, self.manifest.nodes, strict=True))
 
+    def write(self, **changes: Any) -> None:
+        """Change the manifest, and write it."""
+        self.manifest = self.store.write_manifest(structs.replace(self.manifest, **changes))
 
-@dataclass(frozen=True, slots=True)
-class NodeReading:
-    """What a job reads on one node.
-
-    Attributes
-    ----------
-    job : Job
-        Its store has the observations of earlier attempts.
-    node : Node
-    plan : NodeRun
-    collector : Collector
-        Stores the observations.
-    journal : Journal
-        Records which transactions have been read, after the rows of some pages were written.
-    """
-
-    job: Job
-    node: Node
-    plan: NodeRun
-    collector: Collector
-    journal: Journal
+    def note(self, node: str, **changes: Any) -> None:
+        """Change a node's entry in the manifest, and write it."""
+        nodes = self.manifest.nodes
+        self.write(nodes=tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in nodes))
 
 
 def _set_aside(place: Path, damage: str, result: str) -> None:
