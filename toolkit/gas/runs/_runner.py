@@ -32,10 +32,8 @@ from toolkit.gas.runs._scan import count_unanswered
 from toolkit.gas.runs._store import Job, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from concurrent.futures import Executor
 
-    from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
 
@@ -66,12 +64,11 @@ def run_study(
     try:
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
-            nodes = tuple(study.connect(stack))
-            study, manifest, earlier = opened(study, store, nodes, fresh=fresh)
-            if manifest.complete:
+            job = Job(study, store, tuple(study.connect(stack)), pool, tasks, progress)
+            earlier = open_run(job, fresh=fresh)
+            if job.manifest.complete:
                 return path, earlier
             try:
-                job = Job(study, store, nodes, manifest, pool, tasks, progress)
                 begin(job)
                 find_timelines(job)
                 for node, plan in job.plans():
@@ -112,12 +109,10 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     return f"stopped; {count}; {again} continues the run"
 
 
-def opened(
-    study: Study, store: RunStore, nodes: Sequence[Node], *, fresh: bool
-) -> tuple[Study, Manifest, EarlierRun | None]:
-    """Return the manifest of a new run, of the run in the folder, or of that run extended to the current head.
+def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
+    """Give a job the manifest of a new run, of the run in the folder, or of that run extended to the current head.
 
-    Also return the study, with the labels of the run, and the earlier run if it was complete.
+    Returns the earlier run if it was complete.
 
     Raises
     ------
@@ -130,15 +125,15 @@ def opened(
     UserWarning
         If files were damaged.
     """
+    store, study = job.store, job.study
     if not fresh and store.exists():
-        manifest = store.manifest()
+        job.manifest = store.manifest()
         # A run of another study that has no observations is started again.
-        if manifest.complete or store.part_files() or study_digest(manifest.study) == study.digest:
-            manifest = _taken_up(study, store, nodes, manifest)
-            study = study.labelled_as(manifest.study)
-            return study, *_continued(study, store, nodes, manifest)
-    plans = zip(nodes, [resolve(study, node) for node in nodes], strict=True)
-    manifest = Manifest(
+        if job.manifest.complete or store.part_files() or study_digest(job.manifest.study) == study.digest:
+            _take_up(job)
+            return _extend(job)
+    plans = zip(job.nodes, [resolve(study, node) for node in job.nodes], strict=True)
+    job.manifest = Manifest(
         study=study.document(),
         study_digest=study.digest,
         fingerprints=tuple(call.fingerprint for call in study.calls),
@@ -148,22 +143,22 @@ def opened(
     )
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
         store.discard(study.title)
-    return study, manifest, None
+    return None
 
 
-def _taken_up(study: Study, store: RunStore, nodes: Sequence[Node], manifest: Manifest) -> Manifest:
-    """Return the manifest of the run in the folder, after checking that this study on these nodes can continue it."""
-    labels = [call.get("label") for call in manifest.study.get("call", ())]
+def _take_up(job: Job) -> None:
+    """Prepare to continue the run in the folder, after checking that this study on these nodes can continue it."""
+    store, study, known = job.store, job.study, job.manifest.study
+    labels = [call.get("label") for call in known.get("call", ())]
     # A call without a label has the one in the run.
     renamed = [call.label for call, label in zip(study.calls, labels, strict=False) if call.label not in {"", label}]
-    if renamed or study_digest(manifest.study) != study.digest:
-        differ = [name for name, value in study.document().items() if value != manifest.study.get(name)]
+    if renamed or study_digest(known) != study.digest:
+        differ = [name for name, value in study.document().items() if value != known.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
             "run that study"
         )
-    plans = list(zip(nodes, manifest.nodes, strict=True))
-    for node, plan in plans:
+    for node, plan in job.plans():
         try:
             ledger_guard(node, plan).check()
         except LedgerChanged as error:  # such as a test network after a reset
@@ -173,34 +168,37 @@ def _taken_up(study: Study, store: RunStore, nodes: Sequence[Node], manifest: Ma
             ) from None
     store.mend()
     # Each row has the build of the node that answered.
-    now = tuple(structs.replace(plan, node_build=node.info().git_hash) for node, plan in plans)
-    return structs.replace(manifest, nodes=now)
+    plans = [structs.replace(plan, node_build=node.info().git_hash) for node, plan in job.plans()]
+    job.manifest = structs.replace(job.manifest, nodes=tuple(plans))
+    job.study = study.labelled_as(known)
 
 
-def _continued(
-    study: Study, store: RunStore, nodes: Sequence[Node], manifest: Manifest
-) -> tuple[Manifest, EarlierRun | None]:
-    """Return the manifest of the run in the folder; a complete run is continued if there is something to read."""
+def _extend(job: Job) -> EarlierRun | None:
+    """Continue the run in the folder; if it is complete, only if there is something to read. Returns it if it was."""
+    manifest, study = job.manifest, job.study
     if not manifest.complete or manifest.counts is None:
-        return manifest, None
-    heads = tuple(node.info().ledger.version for node in nodes)
+        return None
+    heads = tuple(node.info().ledger.version for node in job.nodes)
     earlier = EarlierRun(RunAge.of(study, manifest), heads, manifest.counts.observations)
     plans = []
-    for node, plan in zip(nodes, manifest.nodes, strict=True):
+    for node, plan in job.plans():
         grown = extended(study, node, plan)
         if grown.committed_span != plan.committed_span:
             grown = structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
         plans.append(grown)
-    if plans == [*manifest.nodes] and _needs_nothing(study, store, manifest):
-        checked_at = datetime.now(UTC) if earlier.age.labels else manifest.checked_at
-        seen = structs.replace(manifest, study=study.document(), checked_at=checked_at)
-        return manifest if seen == manifest else store.write_manifest(seen), earlier
-    return store.write_manifest(structs.replace(manifest, complete=False, nodes=tuple(plans), checked_at=None)), earlier
+    if plans != [*manifest.nodes] or not _needs_nothing(job):
+        job.write(complete=False, nodes=tuple(plans), checked_at=None)
+    elif earlier.age.labels:
+        job.write(study=study.document(), checked_at=datetime.now(UTC))
+    elif study.document() != manifest.study:
+        job.write(study=study.document())
+    return earlier
 
 
-def _needs_nothing(study: Study, store: RunStore, manifest: Manifest) -> bool:
+def _needs_nothing(job: Job) -> bool:
     """Return whether every row of a complete run has a response and every step a cause, and the analysis is stored."""
-    steps, committed = store.steps(), calls_read(study, ReadAt.TRANSACTIONS)
+    store, manifest, steps = job.store, job.manifest, job.store.steps()
+    committed = calls_read(job.study, ReadAt.TRANSACTIONS)
     if steps is None or (committed and not has_timeline(manifest)):
         return False
     if manifest.counts is None or store.rows() != manifest.counts.observations or count_unanswered(store):

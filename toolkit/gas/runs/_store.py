@@ -11,7 +11,7 @@ import errno
 import re
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -412,22 +412,22 @@ class Job:
         Has the observations of earlier attempts.
     nodes : tuple of Node
         One per node of the study.
-    manifest : Manifest
-        As last written.
     executor : Executor or None
         If None, views are read in this process.
     max_tasks : int
         Maximum number of ranges in flight on the executor.
     progress : bool or callable
+    manifest : Manifest
+        Known once the run is opened.
     """
 
     study: Study
     store: RunStore
     nodes: tuple[Node, ...]
-    manifest: Manifest
     executor: Executor | None
     max_tasks: int
     progress: bool | ProgressHook
+    manifest: Manifest = field(init=False)
 
     def plans(self) -> list[tuple[Node, NodeRun]]:
         """Return each node with its plan."""
