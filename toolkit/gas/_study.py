@@ -40,7 +40,7 @@ from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._runner import run_study
-from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
+from toolkit.gas.runs._scan import compared_rows, failing_calls, rows_digest
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -667,7 +667,7 @@ class Run:
         """
         found = self._store.steps() if self.complete else None
         if found is None:
-            steps = steps_of(turning_points(self._store))
+            steps = steps_of(compared_rows(self._store))
             text = "steps.parquet is missing; run the same study into the folder to find the causes again"
             lost = Explanation(Cause.UNKNOWN, text)
             found = steps_frame([step_row(step, lost if self.complete else None) for step in steps])
@@ -794,12 +794,8 @@ class Run:
 
     @property
     def last_version(self) -> int:
-        """The last ledger version that the run read, or tried to read."""
-        ends: list[int] = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
-        read = self.observations["ledger_version"].dropna()
-        if len(read):
-            ends.append(int(read.max()))
-        return max(ends)
+        """The last version of views and committed transactions; simulations at the head say nothing of these there."""
+        return max(end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ())))
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.
@@ -832,5 +828,5 @@ class Run:
         except InputError:
             raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
-        found.attrs["source"] = f"{self.path.resolve()}@{min(at, self.last_version)}"
+        found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())
         return found

@@ -7,17 +7,18 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import pyarrow as pa
 from msgspec import structs
 
 from toolkit._present.text import plural
 from toolkit.client._progress import progress_bar
 from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
+from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
-from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
+from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.plan._plan import ledger_guard
@@ -25,7 +26,7 @@ from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
-from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._scan import compared_rows, count_failures, count_unanswered, rows_digest, versions_read
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
@@ -122,8 +123,7 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
                 again[row["fingerprint"], row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
     found = {}
     for step in exact:
-        for version, side in ((step.version_before, "before"), (step.version_after, "after")):
-            outcome = tuple(getattr(step, f"{name}_{side}") for name in ("gas", "success", "error"))
+        for version, outcome in step.outcomes.items():
             if again.get((step.fingerprint, version), outcome) != outcome:
                 why = f"the node answered differently when version {version:,} was read again"
                 found[step] = Explanation(Cause.NODE, why)
@@ -136,17 +136,17 @@ def _located_steps(job: Job) -> tuple[list[Step], dict[str, int]]:
     Otherwise the cause of a step would depend on whether its transaction happens to be one of the versions read.
     Also return how many reads that took, by node.
     """
-    observed = turning_points(job.store)
+    observed = compared_rows(job.store)
     steps = steps_of(observed)
     counts: dict[str, int] = {}
     if job.study.versions.search is not None or all(step.exact for step in steps):
         return steps, counts
     with progress_bar(0, "locating steps", show=job.progress) as bar:
         for node, plan in job.plans():
-            further = further_observations(job.study, node, plan, observed, bar=bar)
+            further = further_observations(job.study, node, plan, steps, bar=bar)
             counts[plan.node] = len(further)
-            if len(further):
-                observed = pd.concat([observed, further], ignore_index=True)
+            added = OBSERVATIONS.table_of_rows(further).select(COMPARED)
+            observed = pa.concat_tables([observed, added.cast(observed.schema)])
     return steps_of(observed), counts
 
 

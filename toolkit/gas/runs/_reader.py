@@ -22,7 +22,6 @@ from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
@@ -31,14 +30,12 @@ from toolkit.gas.plan._plan import calls_read
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._committed import CommittedReader, missing_transactions
 from toolkit.gas.runs._scan import outcomes_read, versions_read
-from toolkit.gas.runs._store import KEY
 from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -46,6 +43,7 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress
     from toolkit.gas._calls import Call
     from toolkit.gas._origin import Origin
+    from toolkit.gas._steps import Step
     from toolkit.gas._study import Study
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import NodeRun
@@ -314,10 +312,8 @@ def unread(
 # between the versions of a plan ---------------------------------------------------------------------------------------
 
 
-def further_observations(
-    study: Study, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
-) -> pd.DataFrame:
-    """Read views between neighbouring observations that differ, down to the transactions that caused the steps.
+def further_observations(study: Study, node: Node, plan: NodeRun, steps: Iterable[Step], *, bar: Progress) -> list[Row]:
+    """Read views between the ends of steps, down to the transactions that caused the steps.
 
     The results are not observations of the run, whose rows always follow the version plan. Means and quantiles over the
     rows are therefore not biased towards steps.
@@ -328,18 +324,20 @@ def further_observations(
         A study with a version plan. (A step search has already read what its limit allows.)
     node : Node
     plan : NodeRun
-    observed : DataFrame
-        The observations on both sides of every step of all nodes, as returned by `turning_points`.
+    steps : iterable of Step
+        The steps between the observations of all nodes.
     bar : Progress
 
     Returns
     -------
-    DataFrame
+    list of dict
         Observations of at most 400 further versions of each call; empty if none are needed.
     """
     calls = {call.fingerprint: call for call in calls_read(study, ReadAt.VERSIONS)}
     outcomes: Outcomes = {mark: {} for mark in calls}
-    _add(outcomes, plain_rows(observed[observed["node"] == plan.node], [*KEY, *OUTCOME_COLUMNS]))
+    for step in steps:
+        if step.node == plan.node:
+            outcomes[step.fingerprint] |= step.outcomes
     most = {mark: len(known) + MAX_FURTHER_READS for mark, known in outcomes.items()}
     rows: list[Row] = []
     while True:
@@ -349,7 +347,7 @@ def further_observations(
             learn_module(node, calls[mark], versions)
             tasks += [(calls[mark], version) for version in versions]
         if not tasks:
-            return frame_of_rows(OBSERVATIONS, rows)
+            return rows
         bar.expect(len(tasks))
         for row in heard(observe_at_versions(node, plan.origin, tasks), node):
             _add(outcomes, [row])
