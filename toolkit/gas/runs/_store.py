@@ -71,8 +71,8 @@ class RowOrder:
     fingerprints : tuple of str
     """
 
-    nodes: tuple[str, ...] = ()
-    fingerprints: tuple[str, ...] = ()
+    nodes: tuple[str, ...]
+    fingerprints: tuple[str, ...]
 
     def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
@@ -88,13 +88,9 @@ class RowOrder:
 
 def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
     """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
-    coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
-    named = pa.array(names, pa.string())
-    found = []
-    for chunk in coded.chunks:
-        places = pc.index_in(chunk.dictionary, named).fill_null(len(names)).to_numpy(zero_copy_only=False)
-        found.append(places[chunk.indices.to_numpy(zero_copy_only=False)])
-    return np.concatenate(found) if found else np.empty(0, np.int32)
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    places = coded.unify_dictionaries().to_pandas().cat.set_categories(list(names)).cat.codes.to_numpy()
+    return np.where(places < 0, len(names), places)
 
 
 # The columns that `read_again` needs.
@@ -137,8 +133,6 @@ class RunStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._parts = path / "parts"
-        self._order: RowOrder | None = None
-        self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
 
     @contextmanager
@@ -226,16 +220,13 @@ class RunStore:
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``run.json``; return the manifest."""
         self._write(self.path / _MANIFEST, lambda file: file.write(manifest.text()))
-        self._order = None
         return manifest
 
     @property
     def order(self) -> RowOrder:
         """The order of the run's rows: by node and call as in the study, then by version."""
-        if self._order is None and self.exists():
-            manifest = self.manifest()
-            self._order = RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
-        return self._order or RowOrder()
+        manifest = self.manifest()
+        return RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order in which they were started."""
@@ -261,7 +252,6 @@ class RunStore:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
             except _UNREADABLE:
                 _set_aside(place, "damaged or truncated", "its rows will be read")
-        self._last = None
 
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
@@ -283,10 +273,15 @@ class RunStore:
         """
         if not table.num_rows:
             return
-        number, tail = self._tail()
-        whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
+        number, tables = 0, [table]
+        if files := self.part_files():
+            number = int(files[-1].stem.removeprefix("part-"))
+            if _readable(files[-1], _count) >= PART_ROWS:
+                number += 1
+            else:
+                tables.insert(0, _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names)))
+        whole = self.order.sorted(pa.concat_tables(tables))
         self._write_frame(self._parts / f"part-{number:08d}.parquet", to_pandas(whole))
-        self._last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
 
     def drop_unanswered(self) -> None:
         """Remove the observations that must be read again; parts without such rows are not rewritten."""
@@ -299,18 +294,6 @@ class RunStore:
                 self._write_frame(place, to_pandas(kept))
             else:
                 place.unlink()
-        self._last = None
-
-    def _tail(self) -> tuple[int, pa.Table | None]:
-        """Return the number of the part to write next, and the rows that it already has."""
-        if self._last is None:
-            files = self.part_files()
-            if not files:
-                return 0, None
-            number = int(files[-1].stem.removeprefix("part-"))
-            table = _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names))
-            self._last = (number + 1, None) if table.num_rows >= PART_ROWS else (number, table)
-        return self._last
 
     def tables(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Read the parts one by one.
