@@ -24,7 +24,7 @@ from toolkit.client._reads import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, OBSERVATIONS, RUN_TIMELINE
 from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame, unread_text
@@ -495,21 +495,18 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
 def _stepped(found: pd.DataFrame, steps: pd.DataFrame, at: int) -> pd.DataFrame:
     """Return the last readings before a version, moved past the steps that were located between the two."""
     near = steps[steps["source"].isin(READ_AT_VERSIONS) & (steps["version_before"].astype("int64") < at)]
-    places = {key: place for place, key in enumerate(zip(found["node"], found["fingerprint"], strict=True))}
+    rows = {(row["node"], row["fingerprint"]): row for row in plain_rows(found, OBSERVATIONS.names)}
     for step in sorted(plain_rows(near), key=lambda row: row["version_after"]):
-        place = places.get((step["node"], step["fingerprint"]))
-        if place is None or step["version_before"] < found.loc[place, "ledger_version"]:
+        row = rows.get((step["node"], step["fingerprint"]))
+        if row is None or step["version_before"] < row["ledger_version"]:
             continue
-        for name in ("value_digest", "vm_status", "error_message"):
-            found.loc[place, name] = None
+        row |= dict.fromkeys(("value_digest", "vm_status", "error_message"))
         if step["version_after"] > at:
-            outcome = {"gas_used": None, "success": None, "error_code": NOT_READ}
+            row |= {"gas_used": None, "success": None, "error_code": NOT_READ}
         else:
-            outcome = {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
-            outcome |= {"success": step["success_after"], "error_code": step["error_after"]}
-        for name, value in outcome.items():
-            found.loc[place, name] = value
-    return found
+            row |= {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
+            row |= {"success": step["success_after"], "error_code": step["error_after"]}
+    return frame_of_rows(OBSERVATIONS, [*rows.values()])
 
 
 # Characters of a note: messages of a node are up to 2,000.
@@ -795,7 +792,8 @@ class Run:
     @property
     def last_version(self) -> int:
         """The last version of views and committed transactions; simulations at the head say nothing of these there."""
-        return max(end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ())))
+        ends: list[int] = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
+        return max(ends)
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.

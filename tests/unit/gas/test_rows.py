@@ -44,6 +44,14 @@ def test_the_digest_depends_on_the_rows_alone(tmp_path, monkeypatch):
     assert rows_digest(parts) == whole
 
 
+def test_more_rows_than_a_part_has_have_a_digest(tmp_path):
+    """Rows of two parts are one column, whether they were written at once or one after another."""
+    rows = [row(version) for version in range(module.PART_ROWS + 1)]
+    parts = stored(tmp_path / "parts", rows[:-1], rows[-1:])
+    assert len(parts.part_files()) == 2
+    assert rows_digest(parts) == rows_digest(stored(tmp_path / "whole", rows))
+
+
 def test_the_digest_leaves_out_when_and_by_what_a_row_was_read(tmp_path):
     """Another head, clock, port, version of this package or prose of an error: the same digest."""
     other = {

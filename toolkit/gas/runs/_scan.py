@@ -13,7 +13,7 @@ from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import failed, is_no_answer
 from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Outcome, outcome_of
-from toolkit.gas.runs._store import AGAIN, KEY, PART_ROWS, RunStore, read_again
+from toolkit.gas.runs._store import AGAIN, KEY, RunStore, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,11 +130,10 @@ def rows_digest(store: RunStore) -> str:
     order = np.lexsort((versions, calls, nodes))
     digest.update(nodes[order].astype("<i4").tobytes())
     places = pa.array(order)
-    # Column by column, since a million rows do not fit in memory; the rows of one part are read at once.
-    small = pa.concat_tables(store.tables()) if len(order) <= PART_ROWS else None
+    # Column by column, since a million rows do not fit in memory.
     for field in OBSERVATIONS.arrow:
         if field.name not in LEFT_OUT:
-            column = pa.concat_tables(store.tables([field.name])) if small is None else small[field.name]
+            column = pa.concat_tables(store.tables([field.name]))[field.name]
             digest.update(f"{field.name} {field.type}\n".encode())
             for data in _canonical(column.combine_chunks().take(places)):
                 digest.update(data)
