@@ -264,8 +264,8 @@ class _Source:
 
     def at(self, version: int) -> Any:
         """Return the state at any version, taken from the last version read at or before it."""
-        before = [known for known in self.known if known <= version]
-        return self.state(before[-1]) if before else None
+        before = [known for known, error in self.errors.items() if error is None and known <= version]
+        return self.state(max(before)) if before else None
 
     def note(self, versions: Iterable[int]) -> None:
         """Note versions that were requested, and which of them could not be read."""

@@ -59,7 +59,8 @@ def complete(job: Job) -> None:
     """
     prove_whole(job)
     steps, further = _located_steps(job)
-    known = _stored_steps(job.store)
+    stored = job.store.steps()  # not damaged: the folder was mended
+    known = {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
     causes: dict[Step, Explanation] = {}
     functions = {call.fingerprint: call.function for call in job.study.calls}
     plans: list[NodeRun] = []
@@ -92,15 +93,6 @@ def complete(job: Job) -> None:
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
     job.write(nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
-
-
-def _stored_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the steps that are stored; none if the file is damaged, since it is written again."""
-    try:
-        stored = store.steps()
-    except StudyError:
-        return {}
-    return {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
 
 
 def _identity(step: Mapping[str, Any]) -> tuple[Any, ...]:
