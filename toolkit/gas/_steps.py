@@ -138,14 +138,18 @@ def steps_of(observations: pa.Table) -> list[Step]:
     """
     views = pc.is_in(observations["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
     silent = pc.is_in(observations["error_code"].cast(pa.string()), pa.array(sorted({*NO_ANSWER, NOT_READ})))
-    known = observations.select(COMPARED).filter(pc.and_not(views, silent))
-    call = np.stack([_codes(known[name]) for name in ("node", "fingerprint")])
-    outcome = np.stack([_codes(known[name]) for name in OUTCOME_COLUMNS])
-    order = np.lexsort((known["ledger_version"].to_numpy(), *call[::-1]))
-    before, after = order[:-1], order[1:]
-    same_call, same_outcome = ((codes[:, before] == codes[:, after]).all(axis=0) for codes in (call, outcome))
-    differing = same_call & ~same_outcome
-    ends = [known.take(pa.array(side[differing])).to_pylist() for side in (before, after)]
+    compared = pc.and_not(views, silent)
+    known = observations.select(COMPARED)
+    if not pc.all(compared).as_py():  # a filter copies all rows
+        known = known.filter(compared)
+    order = np.lexsort((known["ledger_version"].to_numpy(), _codes(known["fingerprint"]), _codes(known["node"])))
+
+    def unchanged(names: Sequence[str]) -> NDArray[np.bool_]:
+        columns = (_codes(known[name])[order] for name in names)
+        return np.logical_and.reduce([codes[1:] == codes[:-1] for codes in columns])
+
+    differing = unchanged(["node", "fingerprint"]) & ~unchanged(OUTCOME_COLUMNS)
+    ends = [known.take(pa.array(side[differing])).to_pylist() for side in (order[:-1], order[1:])]
     return [_step(*pair) for pair in zip(*ends, strict=True)]
 
 

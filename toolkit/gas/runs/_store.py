@@ -90,7 +90,7 @@ def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
     """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     places = coded.unify_dictionaries().to_pandas().cat.set_categories(list(names)).cat.codes.to_numpy()
-    return np.where(places < 0, len(names), places)
+    return np.where(places < 0, np.int32(len(names)), places)
 
 
 # The columns that `read_again` needs.
