@@ -146,7 +146,7 @@ def steps_of(observations: pa.Table) -> list[Step]:
 
     def unchanged(names: Sequence[str]) -> NDArray[np.bool_]:
         columns = (_codes(known[name])[order] for name in names)
-        return np.logical_and.reduce([codes[1:] == codes[:-1] for codes in columns])
+        return np.asarray(np.logical_and.reduce([codes[1:] == codes[:-1] for codes in columns]))
 
     differing = unchanged(["node", "fingerprint"]) & ~unchanged(OUTCOME_COLUMNS)
     ends = [known.take(pa.array(side[differing])).to_pylist() for side in (order[:-1], order[1:])]
