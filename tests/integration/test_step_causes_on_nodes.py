@@ -16,6 +16,7 @@ import toolkit
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.client._transport import SessionTransport
+from toolkit.dtypes import to_arrow
 from toolkit.errors import ClosedError
 from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._steps import steps_of
@@ -149,7 +150,7 @@ def test_two_builds_of_a_node_do_not_compare(through, ledger):
         node = through(Gate(build=build))
         study = toolkit.Study(node=node, calls={"size": SIZE}, versions=[version])
         runs.append(study.run(progress=False).observations)
-    steps = steps_of(pd.concat(runs, ignore_index=True))
+    steps = steps_of(to_arrow(pd.concat(runs, ignore_index=True)))
     causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
     assert [cause.cause for cause in causes.values()] == ["node"]
     assert "from one to two" in explanation_text(causes[steps[0]])

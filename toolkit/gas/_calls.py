@@ -325,34 +325,8 @@ class CallEntry(CallFields):
     """
 
 
-def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
-    """Return the calls of an entry: a single call, or one for each combination of its grid.
-
-    Parameters
-    ----------
-    place : str
-        Where the entry is, for error messages.
-    entry : Call, ViewFunction, SimulationRequest or mapping
-    label : str, optional
-        Label to use if the entry does not set one.
-
-    Returns
-    -------
-    tuple of Call
-        The last list of the grid varies fastest.
-
-    Raises
-    ------
-    StudyError
-        If a value is not valid; the message names the place.
-    """
-    if not isinstance(entry, Mapping) or entry.get("grid") is None:
-        return (placed(place, Call.of, entry, label),)
-    checked = placed(place, CallEntry.model_validate, _labelled(entry, label))
-    return placed(place, _combined, checked)
-
-
 def _combined(entry: CallEntry) -> tuple[Call, ...]:
+    """Return one call for each combination of a grid; its last list varies fastest."""
     axes = entry.grid.axes if entry.grid else {}
     fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
     if twice := sorted(axes.keys() & fields.keys()):
@@ -403,7 +377,11 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
     """Return the calls of a study from a list, or a mapping of label to call, in any of the accepted forms."""
     made: list[tuple[str, Call]] = []
     for place, entry, label in _entries(calls):
-        made += [(place, call) for call in expanded(place, entry, label)]
+        if isinstance(entry, Mapping) and entry.get("grid") is not None:
+            grid = placed(place, CallEntry.model_validate, _labelled(entry, label))
+            made += [(place, call) for call in placed(place, _combined, grid)]
+        else:
+            made.append((place, placed(place, Call.of, entry, label)))
         if len(made) > _MAX_CALLS:
             raise StudyError(f"{place}: a study can have at most {_MAX_CALLS:,} calls; split it into several studies")
     if not made:

@@ -305,7 +305,7 @@ def compare(
         If a side is neither an observation frame, a run nor a folder, or `source` is not the name of a source.
     StudyError
         If a folder is not a run folder, the run has no observation at or before the version, or the version is above
-        the head of the run.
+        the last one at which the run read views or committed transactions.
 
     Warns
     -----

@@ -112,7 +112,9 @@ def forecast(
         )
     with ExitStack() as stack:
         calls = list(_calls(observed, node, stack))
-        replayed = _replayed([call for call in calls if _is_replayed(call)], schedule)
+        # The contracts of an embedded node are no bytecode, so its transactions are executed on a fork.
+        with_bytecode = [call for call in calls if served_ledger(call.node.url) is None]
+        replayed = _replayed([call for call in with_bytecode if call.source is Source.COMMITTED], schedule)
         rows = [row for call in calls for row in _rows(call, replayed.get(id(call)) or _executed(call, schedule))]
     return frame_of_rows(FORECAST, rows)
 
@@ -207,11 +209,6 @@ def _of_transaction(transaction: UserTransaction, source: Source, node: Node) ->
 
 
 # executing it again --------------------------------------------------------------------------------------------------
-
-
-def _is_replayed(call: _Observed) -> bool:
-    """Return whether a call is replayed from its version, rather than executed on a fork."""
-    return call.source is Source.COMMITTED and served_ledger(call.node.url) is None
 
 
 def _replayed(calls: Sequence[_Observed], schedule: GasSchedule | Mapping[str, int | str]) -> dict[int, _Forecast]:

@@ -203,13 +203,14 @@ def _side_of_frame(frame: pd.DataFrame) -> Side | None:
     except (InputError, StudyError):  # the folder of a temporary run has been removed
         return None
     key = ["node", "fingerprint", "source", "ledger_version", *OUTCOME_COLUMNS]
-    if side is None or side.until is None or not set(key) <= set(frame.columns):
+    if side is None or side.run is None or not set(key) <= set(frame.columns):
         return None
     if len(frame.merge(side.last[key], on=key)) < len(frame):
         return None
     # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
-    notes = _unsettled_notes(frame, side.until)
-    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None)
+    until = side.run.last_version if side.until is None else side.until
+    notes = _unsettled_notes(frame, until)
+    return replace(side, name=f"run.at({until})", last=frame, notes=notes, study=None, until=until)
 
 
 def _side_of_path(path: str) -> Side:

@@ -7,7 +7,6 @@ at one place on the ledger are grouped (`step_groups`). Reports, figures and ``r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +16,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.frames._calls import NO_ANSWER
-from toolkit.frames._columns import plain_columns, plain_rows
-from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source, is_no_answer
+from toolkit.frames._columns import plain_rows
+from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, Source, is_no_answer
 from toolkit.gas._series import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
 
 # Two observations of a call differ if one of these columns differs.
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
 Outcome = tuple[Any, ...]
+# What all observations of a call have in common, and what each has, in the order of the fields of `Step`.
+_OF_CALL = ("node", "label", "fingerprint", "source")
+_OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build")
+# Columns of the observation frame that `steps_of` needs.
+COMPARED = (*_OF_CALL, *_OF_ENDS)
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
@@ -98,6 +104,12 @@ class Step:
         return self.version_after == self.version_before + 1
 
     @property
+    def outcomes(self) -> dict[int, Outcome | None]:
+        """The outcomes at its two ends, by version."""
+        before = self.gas_before, self.success_before, self.error_before
+        return {self.version_before: before, self.version_after: (self.gas_after, self.success_after, self.error_after)}
+
+    @property
     def change(self) -> int | None:
         """Gas after minus gas before, in gas units."""
         if self.gas_before is None or self.gas_after is None:
@@ -110,31 +122,45 @@ class Step:
         return None if self.change is None or not self.gas_before else 100.0 * self.change / self.gas_before
 
 
-def steps_of(observations: pd.DataFrame) -> list[Step]:
+def steps_of(observations: pa.Table) -> list[Step]:
     """Return the steps of calls that were read at several versions.
 
     Parameters
     ----------
-    observations : DataFrame
-        The observation frame. Only ``view@version`` rows are compared: a simulation has no past, and committed
-        transactions differ in their arguments.
+    observations : pyarrow.Table
+        Observations with at least the columns `COMPARED`. Only those that are read at versions are compared: a
+        simulation at the head has no past, and committed transactions differ in their arguments.
 
     Returns
     -------
     list of Step
-        Sorted by call, in the order of the frame, then by version.
+        Sorted by call, in the order in which they first appear, then by version.
     """
-    views = observations[observations["source"].isin(READ_AT_VERSIONS)]
-    steps = []
-    for _, rows in views.groupby(["node", "fingerprint"], sort=False):
-        ordered = rows.sort_values("ledger_version", kind="stable")
-        columns = plain_columns(ordered, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
-        observed = [row for row in zip(*columns.values(), strict=True) if not is_no_answer(row[3])]
-        constant = [rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")]
-        for before, after in pairwise(observed):
-            if before[1:4] != after[1:4]:
-                steps.append(Step(*constant, *(side for pair in zip(before, after, strict=True) for side in pair)))
-    return steps
+    views = pc.is_in(observations["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
+    silent = pc.is_in(observations["error_code"].cast(pa.string()), pa.array(sorted({*NO_ANSWER, NOT_READ})))
+    compared = pc.and_not(views, silent)
+    known = observations.select(COMPARED)
+    if not pc.all(compared).as_py():  # a filter copies all rows
+        known = known.filter(compared)
+    order = np.lexsort((known["ledger_version"].to_numpy(), _codes(known["fingerprint"]), _codes(known["node"])))
+
+    def unchanged(names: Sequence[str]) -> NDArray[np.bool_]:
+        columns = (_codes(known[name])[order] for name in names)
+        return np.asarray(np.logical_and.reduce([codes[1:] == codes[:-1] for codes in columns]))
+
+    differing = unchanged(["node", "fingerprint"]) & ~unchanged(OUTCOME_COLUMNS)
+    ends = [known.take(pa.array(side[differing])).to_pylist() for side in (order[:-1], order[1:])]
+    return [_step(*pair) for pair in zip(*ends, strict=True)]
+
+
+def _step(before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
+    return Step(*(before[name] for name in _OF_CALL), *(end[name] for name in _OF_ENDS for end in (before, after)))
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return a number for each value, in the order in which they first appear; null is a value, too."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    return np.asarray(coded.unify_dictionaries().combine_chunks().indices.fill_null(-1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from toolkit.client._reads import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, OBSERVATIONS, RUN_TIMELINE
 from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame, unread_text
@@ -40,7 +40,7 @@ from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._runner import run_study
-from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
+from toolkit.gas.runs._scan import compared_rows, failing_calls, rows_digest
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -495,21 +495,18 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
 def _stepped(found: pd.DataFrame, steps: pd.DataFrame, at: int) -> pd.DataFrame:
     """Return the last readings before a version, moved past the steps that were located between the two."""
     near = steps[steps["source"].isin(READ_AT_VERSIONS) & (steps["version_before"].astype("int64") < at)]
-    places = {key: place for place, key in enumerate(zip(found["node"], found["fingerprint"], strict=True))}
+    rows = {(row["node"], row["fingerprint"]): row for row in plain_rows(found, OBSERVATIONS.names)}
     for step in sorted(plain_rows(near), key=lambda row: row["version_after"]):
-        place = places.get((step["node"], step["fingerprint"]))
-        if place is None or step["version_before"] < found.loc[place, "ledger_version"]:
+        row = rows.get((step["node"], step["fingerprint"]))
+        if row is None or step["version_before"] < row["ledger_version"]:
             continue
-        for name in ("value_digest", "vm_status", "error_message"):
-            found.loc[place, name] = None
+        row |= dict.fromkeys(("value_digest", "vm_status", "error_message"))
         if step["version_after"] > at:
-            outcome = {"gas_used": None, "success": None, "error_code": NOT_READ}
+            row |= {"gas_used": None, "success": None, "error_code": NOT_READ}
         else:
-            outcome = {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
-            outcome |= {"success": step["success_after"], "error_code": step["error_after"]}
-        for name, value in outcome.items():
-            found.loc[place, name] = value
-    return found
+            row |= {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
+            row |= {"success": step["success_after"], "error_code": step["error_after"]}
+    return frame_of_rows(OBSERVATIONS, [*rows.values()])
 
 
 # Characters of a note: messages of a node are up to 2,000.
@@ -667,7 +664,7 @@ class Run:
         """
         found = self._store.steps() if self.complete else None
         if found is None:
-            steps = steps_of(turning_points(self._store))
+            steps = steps_of(compared_rows(self._store))
             text = "steps.parquet is missing; run the same study into the folder to find the causes again"
             lost = Explanation(Cause.UNKNOWN, text)
             found = steps_frame([step_row(step, lost if self.complete else None) for step in steps])
@@ -794,11 +791,8 @@ class Run:
 
     @property
     def last_version(self) -> int:
-        """The last ledger version that the run read, or tried to read."""
+        """The last version of views and committed transactions; simulations at the head say nothing of these there."""
         ends: list[int] = [end for plan in self.record.nodes for end in (plan.last, *(plan.committed_span or ()))]
-        read = self.observations["ledger_version"].dropna()
-        if len(read):
-            ends.append(int(read.max()))
         return max(ends)
 
     def at(self, version: int) -> pd.DataFrame:
@@ -832,5 +826,5 @@ class Run:
         except InputError:
             raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
-        found.attrs["source"] = f"{self.path.resolve()}@{min(at, self.last_version)}"
+        found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())
         return found

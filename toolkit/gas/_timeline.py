@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import listed
+from toolkit._present.text import listed, version_range
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
@@ -240,8 +240,8 @@ class _Source:
         Number of versions that are first compared.
     compared : callable
         Reduces a state to the values that are compared.
-    asked, known, failed : collection of int
-        Requested versions; versions read, ascending; versions that could not be read, with their errors.
+    errors : dict of int to Exception or None
+        The requested versions, with the error of those that could not be read.
     """
 
     evidence: Evidence
@@ -251,9 +251,12 @@ class _Source:
     ends: _Ends
     initial: int
     compared: Callable[[Any], Any] = lambda state: state
-    asked: set[int] = field(default_factory=set)
-    known: list[int] = field(default_factory=list)
-    failed: dict[int, Exception] = field(default_factory=dict)
+    errors: dict[int, Exception | None] = field(default_factory=dict)
+
+    @property
+    def known(self) -> list[int]:
+        """The versions that were read, ascending."""
+        return sorted(version for version, error in self.errors.items() if error is None)
 
     def state(self, version: int) -> Any:
         """Return the state at a version that was read."""
@@ -261,55 +264,47 @@ class _Source:
 
     def at(self, version: int) -> Any:
         """Return the state at any version, taken from the last version read at or before it."""
-        before = [known for known in self.known if known <= version]
-        return self.state(before[-1]) if before else None
+        before = [known for known, error in self.errors.items() if error is None and known <= version]
+        return self.state(max(before)) if before else None
 
-    def note(self) -> None:
-        """Sort the versions that were read since the last call into known and failed ones."""
-        for version in self.asked.difference(self.known, self.failed):
+    def note(self, versions: Iterable[int]) -> None:
+        """Note versions that were requested, and which of them could not be read."""
+        for version in versions:
+            self.errors[version] = None
             try:
                 self.state(version)
             except reads.UNREAD as error:
-                self.failed[version] = error
-            else:
-                self.known.append(version)
-        self.known.sort()
+                self.errors[version] = error
 
     def wanted(self) -> list[int]:
         """Return the versions to read next."""
         # In a tuple, because the state None (the resource does not exist) differs from a read without a response.
-        outcomes: dict[int, Any] = {version: (self.compared(self.state(version)),) for version in self.known}
-        outcomes |= dict.fromkeys(self.failed, None)
+        outcomes = {version: None if error else (self._compared(version),) for version, error in self.errors.items()}
         first, last = self.ends
         # The ends come first: nothing else is read of a source that the node does not offer.
         initial = self.initial if self.known else 2
-        found = next_round(outcomes, first=first, last=last, initial=initial, limit=_MAX_READS)
-        self.asked.update(found)
-        return found
+        return next_round(outcomes, first=first, last=last, initial=initial, limit=_MAX_READS)
+
+    def _compared(self, version: int) -> Any:
+        return self.compared(self.state(version))
 
     def cells(self) -> list[_Ends]:
         """Return the neighbouring versions read whose states differ."""
-        states = [(version, self.compared(self.state(version))) for version in self.known]
-        return [(before, after) for (before, one), (after, two) in pairwise(states) if one != two]
+        pairs = pairwise(self.known)
+        return [(before, after) for before, after in pairs if self._compared(before) != self._compared(after)]
 
     def problem(self) -> Unread | None:
         """Return what could not be read; None if nothing is missing."""
-        if not self.failed:
+        error, known = next(filter(None, self.errors.values()), None), self.known
+        if error is None:
             return None
-        why = reads.reason(next(iter(self.failed.values())))
-        if not self.known:
+        why = reads.reason(error)
+        if not known:
             return Unread(self.name, why)
         low, high = self.ends
-        ends = ((low, self.known[0] - 1), (self.known[-1] + 1, high))
-        missing = []
-        for first, last in ends:
-            if first == last:
-                missing.append(f"at version {first:,}")
-            elif first < last:
-                missing.append(f"at versions {first:,} to {last:,}")
-        for before, after in self.cells():
-            if after - before > 1:
-                missing.append(f"between versions {before:,} and {after:,}, where it changed")
+        ends = ((low, known[0] - 1), (known[-1] + 1, high))
+        missing = [f"at version{'s' * (a < b)} {version_range(a, b)}" for a, b in ends if a <= b]
+        missing += [f"between versions {a:,} and {b:,}, where it changed" for a, b in self.cells() if b - a > 1]
         return Unread(self.name, why, " and ".join(missing)) if missing else None
 
 
@@ -343,8 +338,8 @@ class _Search:
             self._evidence.read_resources(
                 (source.address, source.tag, version) for source, versions in wanted for version in versions
             )
-            for source, _ in wanted:
-                source.note()
+            for source, versions in wanted:
+                source.note(versions)
 
     def _sources(self) -> list[_Source]:
         return [*self._configuration, *self._registries.values()]

@@ -252,7 +252,7 @@ def written_run(tmp_path, *more):
     study = Study(calls=[{"label": "a", "view": "0x1::m::f"}], thresholds="2%")
     store = RunStore(tmp_path / "x")
     store.make_folder()
-    known = {"fingerprints": ("a-print", "s-print"), "nodes": (plan(head=3_000),)}
+    known = {"fingerprints": ("a-print", "s-print"), "nodes": (plan(head=3_000, first=1_000, last=2_000),)}
     store.create(manifest(**known, study=study.document(), complete=True))
     store.add(table(row(1_000, 10), row(2_000, 20), *more))
     return tmp_path / "x"
@@ -304,10 +304,18 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     """They are made at the head: a side before it cannot have them, so they are left out, and it is said."""
     folder = written_run(tmp_path, SIMULATED)
     with pytest.warns(UserWarning, match="not compared: s: simulations run at the head"):
-        found = compare(f"{folder}@1000", f"{folder}@3010")
+        found = compare(f"{folder}@1000", folder)
     assert kinds(found) == {"a": "changed"}
-    assert kinds(compare(folder, f"{folder}@3010")) == {"a": "unchanged", "s": "unchanged"}
+    assert kinds(compare(folder, folder)) == {"a": "unchanged", "s": "unchanged"}
     assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
+
+
+def test_a_version_that_only_simulations_have_is_refused(tmp_path):
+    """The views were last read before the head, so nothing is known of them there; the end of the run has both."""
+    folder = written_run(tmp_path, SIMULATED)
+    with pytest.raises(StudyError, match="read nothing after version 2,000"):
+        compare(folder, f"{folder}@3010")
+    assert kinds(compare(folder, Run.load(folder).at(3_010))) == {"a": "unchanged", "s": "unchanged"}
 
 
 def test_simulations_are_not_missing_from_an_earlier_version_either(tmp_path):

@@ -218,8 +218,7 @@ def test_an_error_of_any_source_is_a_row(refusal, code, success):
 
 def test_steps_are_of_views_alone():
     """Other sources have steps of their own making: another sender, another argument."""
-    from tests.unit.gas.observed import frame
     from toolkit.gas._steps import steps_of
 
     mixed = [row(1, 10), row(2, 99, source=Source.SIMULATE), row(3, 10), row(4, 7, source=Source.COMMITTED), row(5, 10)]
-    assert steps_of(frame(*mixed)) == []
+    assert steps_of(table(*mixed)) == []

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise, product
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.gas.observed import NOW, frame, manifest, plan, row, table
+from tests.unit.gas.observed import NOW, manifest, plan, row, table
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._steps import steps_of
+from toolkit.gas._steps import OUTCOME_COLUMNS, steps_of
 from toolkit.gas.runs import _store as module
-from toolkit.gas.runs._scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._scan import LEFT_OUT, compared_rows, count_failures, outcomes_read, rows_digest, versions_read
 from toolkit.gas.runs._store import RunStore
 
 NODE = "http://node.test/v1"
@@ -42,6 +42,14 @@ def test_the_digest_depends_on_the_rows_alone(tmp_path, monkeypatch):
     parts = stored(tmp_path / "parts", *[[one] for one in reversed(ROWS)])
     assert len(parts.part_files()) == len(ROWS)
     assert rows_digest(parts) == whole
+
+
+def test_more_rows_than_a_part_has_have_a_digest(tmp_path):
+    """Rows of two parts are one column, whether they were written at once or one after another."""
+    rows = [row(version) for version in range(module.PART_ROWS + 1)]
+    parts = stored(tmp_path / "parts", rows[:-1], rows[-1:])
+    assert len(parts.part_files()) == 2
+    assert rows_digest(parts) == rows_digest(stored(tmp_path / "whole", rows))
 
 
 def test_the_digest_leaves_out_when_and_by_what_a_row_was_read(tmp_path):
@@ -124,8 +132,8 @@ OUTCOMES = st.sampled_from([10, 20, None, "refused", "http_503"])
 @given(
     st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=15), st.integers(1, 9)
 )
-def test_steps_are_the_same_told_from_their_turning_points(tmp_path_factory, given_rows, part):
-    """Whatever was read, in whatever parts: few rows tell the steps that all rows tell."""
+def test_steps_are_those_of_neighbours(tmp_path_factory, given_rows, part):
+    """Whatever was read, in whatever parts: one step where neighbours of a call that were answered differ."""
     rows = [
         row(
             place,
@@ -140,15 +148,16 @@ def test_steps_are_the_same_told_from_their_turning_points(tmp_path_factory, giv
     store.create(manifest(calls=("a", "b"), nodes=(plan(node="n"), plan(node="m"))))
     for start in range(0, len(rows), part):
         store.add(table(*rows[start : start + part]))
-    points = turning_points(store)
-    assert steps_of(points) == steps_of(store.observations())
-    assert list(points.columns) == OBSERVATIONS.names
-    told = [one for one in rows if one["error_code"] != "http_503"]
-    assert len(points) <= min(len(told), 2 * len(steps_of(points)))
+    expected = []
+    for node, label in product("nm", "ab"):
+        mine = [one for one in rows if (one["node"], one["label"]) == (node, label) and one["error_code"] != "http_503"]
+        outcomes = [(one["ledger_version"], tuple(one[name] for name in OUTCOME_COLUMNS)) for one in mine]
+        expected += [(node, label, *one, *two) for one, two in pairwise(outcomes) if one[1] != two[1]]
+    found = steps_of(compared_rows(store))
+    assert [(one.node, one.label, *(end for ends in one.outcomes.items() for end in ends)) for one in found] == expected
 
 
-def test_only_views_have_turning_points(tmp_path):
+def test_only_views_have_steps(tmp_path):
     """Committed transactions differ in their arguments, so their gas tells no step."""
     store = stored(tmp_path, [row(1, 10, source="committed"), row(2, 99, source="committed")])
-    assert len(turning_points(store)) == 0
-    pd.testing.assert_frame_equal(turning_points(stored(tmp_path / "none")), frame())
+    assert steps_of(compared_rows(store)) == steps_of(compared_rows(stored(tmp_path / "none"))) == []

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.unit.gas.observed import frame, row, table
+from tests.unit.gas.observed import row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import ChangingTransaction, Explanation
 from toolkit.gas._observations import Cause, ReadAt, Source
@@ -22,7 +22,7 @@ from toolkit.wire import GasSchedule
 
 def words(*rows, why=None):
     """Return the lines for observations; `why` gives the cause by version."""
-    steps = steps_of(frame(*rows))
+    steps = steps_of(table(*rows))
     causes = {step: (why or {}).get(step.version_after, Explanation(Cause.STATE, "it was written")) for step in steps}
     return step_lines(steps_frame([step_row(step, causes[step]) for step in steps]))
 
@@ -39,7 +39,7 @@ def test_calls_that_step_together_are_one_group():
 
 def test_rounding_is_noted_once():
     """Only some of the calls are small enough for it."""
-    steps = steps_of(frame(row(1, 10), row(2, 100), row(1, 1, label="b"), row(2, 2, label="b")))
+    steps = steps_of(table(row(1, 10), row(2, 100), row(1, 1, label="b"), row(2, 2, label="b")))
     by = ChangingTransaction(2, None, "user_transaction", None, None)
     schedules = GasSchedule(1, {"a": 1, "b": 2}), GasSchedule(1, {"a": 10, "b": 20})
     found = [

@@ -152,14 +152,11 @@ class Evidence:
         if served_ledger(self._node.url) is not None:
             return None
         key = module_key(VmModuleId(address_to_bytes(module.address), module.name))
-        found = self._once(("code", module, version), lambda: self._state(version)(key))
+        found = self._once(("code", module, version), lambda: NodeState(StateSource(self._node), version)(key))
         try:
             return None if found is None else Module.from_bytes(found[0])
         except (SchemaError, InputError, Unsupported):
             return None
-
-    def _state(self, version: int) -> NodeState:
-        return NodeState(StateSource(self._node), version)
 
     def layout(self, text: str, version: int) -> Layout:
         """Return the layout of a type at a version."""

@@ -373,12 +373,8 @@ def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> facts.Facts:
     own = {(one.own.address, one.own.name) for one in needed}
     packages = {(package.address, package.name) for one in needed for package in one.packages}
     for address, name in sorted(packages - own if changes else packages):
-        before, after = (_upgrade_number(address, name, version, evidence) for version in ends)
+        numbers = ({one.name: one.upgrade_number for one in evidence.packages(address, version)} for version in ends)
+        before, after = (known.get(name) for known in numbers)
         if before != after:
             changes.append(facts.PackageUpgrade(address, name, before, after, (address, name) in own))
     return tuple(changes)
-
-
-def _upgrade_number(address: str, name: str, version: int, evidence: Evidence) -> int | None:
-    """Return how often a package was upgraded until a version; None if it does not exist there."""
-    return next((one.upgrade_number for one in evidence.packages(address, version) if one.name == name), None)

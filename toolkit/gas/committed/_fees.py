@@ -208,9 +208,12 @@ class FeeChange:
         most = _share(limit, one.mean, self.price)
         if self.low > most:
             return Judgement(Verdict.FAILED, Reason.RISE)
+        sure = 1 - QUANTILE_CHANCE
         for name, share in QUANTILES.items():
-            top, bottom = _quantile_bound(one.octas, share, upper=True), _quantile_bound(two.octas, share, upper=False)
-            if top is not None and bottom is not None and limit.exceeded(top, bottom, unit=self.price):
+            # By order statistics; not a number with too few calls for one.
+            top = scipy.stats.quantile_test(one.octas, p=share, alternative="less").confidence_interval(sure).high
+            bottom = scipy.stats.quantile_test(two.octas, p=share, alternative="greater").confidence_interval(sure).low
+            if math.isfinite(bottom - top) and limit.exceeded(int(top), int(bottom), unit=self.price):
                 return Judgement(Verdict.FAILED, Reason.WAY, quantile=name)
         if self.high <= most:
             return None
@@ -292,13 +295,3 @@ def _student_bounds(before: Floats, after: Floats, centre: float, least: float, 
     own = quantiles((before, after), (least, least), centre)
     pooled = quantiles((both, both), [least / by for by in scale], 0.0)
     return float(min(own[0], pooled[0])), float(max(own[1], pooled[1]))
-
-
-def _quantile_bound(octas: NDArray[np.int64], share: float, *, upper: bool) -> int | None:
-    """Return the bound of a quantile by order statistics; None if there are too few calls for one."""
-    count = len(octas)
-    if upper:
-        rank = int(scipy.stats.binom.ppf(1 - QUANTILE_CHANCE, count, share)) + 1
-        return int(octas[rank - 1]) if rank <= count else None
-    rank = int(scipy.stats.binom.ppf(QUANTILE_CHANCE, count, share))
-    return int(octas[rank - 1]) if rank >= 1 else None

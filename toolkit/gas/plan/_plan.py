@@ -163,11 +163,16 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """What all observations of the node share."""
         return Origin(self.node, self.node_build, self.model, self.chain_id)
 
+    @property
+    def whole(self) -> range:
+        """All versions between the first and the last at which views are read."""
+        return range(self.first, self.last + 1)
+
     def planned(self) -> Sequence[int]:
         """Return the versions of a version plan, at which each view is read, sorted and without duplicates."""
         if self.versions is not None:
             return sorted(set(self.versions))
-        return range(self.first, self.last + 1)[:: self.step]
+        return self.whole[:: self.step]
 
     def next_versions(self, search: FindSteps, outcomes: Mapping[int, Outcome | None]) -> list[int]:
         """Return the versions that the step search of a call reads next; an empty list if the search is complete."""

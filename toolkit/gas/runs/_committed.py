@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.runs._store import Job, NodeReading
+    from toolkit.gas.runs._collector import Collector
+    from toolkit.gas.runs._store import Job
 
 
 # Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.
@@ -91,7 +92,7 @@ def sample_size(plan: NodeRun, call: Call) -> tuple[int, int, int]:
 # the timeline ---------------------------------------------------------------------------------------------------------
 
 
-def with_timelines(job: Job, manifest: Manifest) -> Manifest:
+def find_timelines(job: Job) -> None:
     """Find and store the timelines of a study with committed transactions, unless the run has them.
 
     Raises
@@ -100,10 +101,10 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
         If something could not be read because the node no longer responds, or asks for a long wait.
     """
     functions = [call.function for call in calls_read(job.study, ReadAt.TRANSACTIONS)]
-    if not functions or has_timeline(manifest):
-        return manifest
+    if not functions or has_timeline(job.manifest):
+        return
     plans = []
-    for node, plan in job.plans_of(manifest):
+    for node, plan in job.plans():
         first, last = plan.committed_span or (plan.first, plan.last)
         evidence = Evidence(node)
         timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
@@ -112,7 +113,7 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
         if timeline.unread:
             check_there(node, "the timeline cannot be read")
         plans.append(structs.replace(plan, timeline=timeline, storage_prices=prices))
-    return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
+    job.write(nodes=tuple(plans))
 
 
 def _storage_prices(evidence: Evidence, timeline: Timeline) -> tuple[StoragePrices | None, tuple[Unread, ...]]:
@@ -227,18 +228,20 @@ class CommittedReader:
 
     Parameters
     ----------
-    reading : NodeReading
-        The reading of a study with at least one committed call.
+    job : Job
+        Of a study with at least one committed call.
+    node : Node
+    plan : NodeRun
+    collector : Collector
     known : mapping of str to array
         The sorted versions that earlier attempts have read, by fingerprint.
     """
 
-    def __init__(self, reading: NodeReading, known: Mapping[str, NDArray[np.int64]]) -> None:
-        self._reading = reading
-        self._calls = calls_read(reading.job.study, ReadAt.TRANSACTIONS)
-        self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
-        self._origin = reading.plan.origin
-        self._known = known
+    def __init__(
+        self, job: Job, node: Node, plan: NodeRun, collector: Collector, known: Mapping[str, NDArray[np.int64]]
+    ) -> None:
+        self._job, self._node, self._plan, self._collector, self._known = job, node, plan, collector, known
+        self._calls = calls_read(job.study, ReadAt.TRANSACTIONS)
         self._by_function: dict[str, list[Call]] = {}
         for call in self._calls:
             self._by_function.setdefault(str(FunctionId.parse(call.function)), []).append(call)
@@ -264,7 +267,7 @@ class CommittedReader:
 
     def _note(self) -> None:
         read = CommittedRead(tuple(self._covered), self._rows, tuple(sorted(self._missing)))
-        self._reading.journal.note(self._plan.node, committed_read=read)
+        self._job.note(self._plan.node, committed_read=read)
 
     def _read_pages(self, pages: Sequence[tuple[int, int]]) -> int:
         """Read some pages; return the number of new observations without an error."""
@@ -298,14 +301,14 @@ class CommittedReader:
             for call in calls:
                 first, last = self._plan.range_of(call)
                 if first <= version <= last and not self._has(call, version) and call.selects(sender, one):
-                    rows.append(self._origin.committed(call, one, datetime.now(UTC), head=answer.head))
+                    rows.append(self._plan.origin.committed(call, one, datetime.now(UTC), head=answer.head))
         self._missing += [(lost.first, lost.last) for lost in missing]
         for lost, call in product(missing, self._calls):
             first, last = self._plan.range_of(call)
             versions = range(max(first, lost.first), min(last, lost.last) + 1)
             start = next((version for version in versions if not self._has(call, version)), None)
             if start is not None:
-                rows.append(self._origin.missing(call, start, versions[-1], lost.error, datetime.now(UTC)))
+                rows.append(self._plan.origin.missing(call, start, versions[-1], lost.error, datetime.now(UTC)))
         return rows
 
     def _has(self, call: Call, version: int) -> bool:

@@ -7,25 +7,26 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import pyarrow as pa
 from msgspec import structs
 
 from toolkit._present.text import plural
 from toolkit.client._progress import progress_bar
 from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
+from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
-from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
+from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.plan._plan import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
-from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
+from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
-from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._scan import compared_rows, count_failures, count_unanswered, rows_digest, versions_read
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
@@ -44,7 +45,7 @@ _OUTCOMES = [f"{name}_{side}" for name in ("gas", "success", "error") for side i
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after", *_OUTCOMES)
 
 
-def complete(job: Job, manifest: Manifest) -> Manifest:
+def complete(job: Job) -> None:
     """Check that a run has every observation, find its steps and their causes, and mark it as complete.
 
     Raises
@@ -56,14 +57,15 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     NodeUnreachable
         If causes cannot be found because the node has stopped responding.
     """
-    prove_whole(job, manifest)
-    manifest, steps = _located_steps(job, manifest)
-    known = _stored_steps(job.store)
+    prove_whole(job)
+    steps, further = _located_steps(job)
+    stored = job.store.steps()  # not damaged: the folder was mended
+    known = {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
     causes: dict[Step, Explanation] = {}
     functions = {call.fingerprint: call.function for call in job.study.calls}
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
-        for node, plan in job.plans_of(manifest):
+        for node, plan in job.plans():
             mine = [step for step in steps if step.node == plan.node]
             # A stored step was read twice when it was found.
             own = not_repeated(job, node, plan, [step for step in mine if _identity(asdict(step)) not in known])
@@ -73,14 +75,16 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
                 check_there(node, "causes of steps cannot be found")
             causes |= found
             origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
-            plans.append(structs.replace(plan, provenance=origin))
+            plans.append(
+                structs.replace(plan, provenance=origin, further_requests=further.get(plan.node, plan.further_requests))
+            )
             check_ledger(ledger_guard(node, plan))
     rows = []
     for step in steps:
         explanation = causes.get(step)
         lost = explanation is None or explanation.cause == Cause.UNKNOWN
         # What explains an early step of a run that is extended may be pruned by now.
-        before = known.get(_identity(asdict(step))) if lost and manifest.extended else None
+        before = known.get(_identity(asdict(step))) if lost and job.manifest.extended else None
         rows.append(before or step_row(step, explanation))
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
@@ -88,17 +92,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     judged = [judge_committed(job, node, plan) for node, plan in zip(job.nodes, plans, strict=True)]
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
-    manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
-    return store.write_manifest(manifest)
-
-
-def _stored_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the steps that are stored; none if the file is damaged, since it is written again."""
-    try:
-        stored = store.steps()
-    except StudyError:
-        return {}
-    return {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
+    job.write(nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
 
 
 def _identity(step: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -121,37 +115,37 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
                 again[row["fingerprint"], row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
     found = {}
     for step in exact:
-        for version, side in ((step.version_before, "before"), (step.version_after, "after")):
-            outcome = tuple(getattr(step, f"{name}_{side}") for name in ("gas", "success", "error"))
+        for version, outcome in step.outcomes.items():
             if again.get((step.fingerprint, version), outcome) != outcome:
                 why = f"the node answered differently when version {version:,} was read again"
                 found[step] = Explanation(Cause.NODE, why)
     return found
 
 
-def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
+def _located_steps(job: Job) -> tuple[list[Step], dict[str, int]]:
     """Return the steps between observations; steps of a version plan are bisected first, on the nodes.
 
     Otherwise the cause of a step would depend on whether its transaction happens to be one of the versions read.
+    Also return how many reads that took, by node.
     """
-    observed = turning_points(job.store)
+    observed = compared_rows(job.store)
     steps = steps_of(observed)
+    counts: dict[str, int] = {}
     if job.study.versions.search is not None or all(step.exact for step in steps):
-        return manifest, steps
-    plans = []
+        return steps, counts
     with progress_bar(0, "locating steps", show=job.progress) as bar:
-        for node, plan in job.plans_of(manifest):
-            further = further_observations(job.study, node, plan, observed, bar=bar)
-            plans.append(structs.replace(plan, further_requests=len(further)))
-            if len(further):
-                observed = pd.concat([observed, further], ignore_index=True)
-    return structs.replace(manifest, nodes=tuple(plans)), steps_of(observed)
+        for node, plan in job.plans():
+            further = further_observations(job.study, node, plan, steps, bar=bar)
+            counts[plan.node] = len(further)
+            added = OBSERVATIONS.table_of_rows(further).select(COMPARED)
+            observed = pa.concat_tables([observed, added.cast(observed.schema)])
+    return steps_of(observed), counts
 
 
 # the proof ------------------------------------------------------------------------------------------------------------
 
 
-def prove_whole(job: Job, manifest: Manifest) -> None:
+def prove_whole(job: Job) -> None:
     """Check that a run has every observation that its study and its plans ask for, each once.
 
     Raises
@@ -161,7 +155,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
         versions.
     """
     store, names = job.store, {call.fingerprint: call.name for call in job.study.calls}
-    for plan in manifest.nodes:
+    for plan in job.manifest.nodes:
         read = versions_read(store, plan.node)
         if strange := sorted(read.keys() - names.keys()):
             listing = strange[:_MAX_NAMED]

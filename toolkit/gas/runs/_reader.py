@@ -22,7 +22,6 @@ from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
@@ -31,14 +30,12 @@ from toolkit.gas.plan._plan import calls_read
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._committed import CommittedReader, missing_transactions
 from toolkit.gas.runs._scan import outcomes_read, versions_read
-from toolkit.gas.runs._store import KEY
 from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -46,9 +43,11 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress
     from toolkit.gas._calls import Call
     from toolkit.gas._origin import Origin
+    from toolkit.gas._steps import Step
     from toolkit.gas._study import Study
+    from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import NodeRun
-    from toolkit.gas.runs._store import Job, NodeReading
+    from toolkit.gas.runs._store import Job
     from toolkit.wire import SimulationRequest, ViewFunction
 
     Outcomes = dict[str, dict[int, Outcome | None]]
@@ -193,74 +192,52 @@ def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
 class NodeReader:
     """Reads the missing observations of every call on one node."""
 
-    def __init__(self, reading: NodeReading) -> None:
-        self._reading, self._job = reading, reading.job
-        self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
-        self._origin = reading.plan.origin
-        self._read = versions_read(reading.job.store, self._origin.node)
+    def __init__(self, job: Job, node: Node, plan: NodeRun, collector: Collector) -> None:
+        self._job, self._node, self._plan, self._collector = job, node, plan, collector
+        self._read = versions_read(job.store, plan.node)
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
         study = self._job.study
         for source in (Source.VIEW, Source.SIMULATE_AT_VERSION):
-            calls = [call for call in study.calls if call.source is source]
-            if calls and study.versions.search is None:
-                self._read_plan(calls)
-            elif calls:
-                self._read_searches(calls)
+            self._read_at_versions([call for call in study.calls if call.source is source])
         self._read_simulations(calls_read(study, ReadAt.HEAD))
         if calls_read(study, ReadAt.TRANSACTIONS):
-            CommittedReader(self._reading, self._read).read()
+            CommittedReader(self._job, self._node, self._plan, self._collector, self._read).read()
 
-    def _read_plan(self, calls: Sequence[Call]) -> None:
-        planned = np.array(self._plan.planned(), np.int64)
-        unread = [(call, planned[~np.isin(planned, _versions_of(call, self._read))]) for call in calls]
-        missing = sum(len(versions) for _, versions in unread)
-        self._collector.bar.expect(missing, found=len(calls) * len(planned) - missing)
-        if missing:
-            self._learn(calls, self._plan.planned())
+    def _read_at_versions(self, calls: Sequence[Call]) -> None:
+        """Read calls of one source at the versions of the plan, or of one round of their step search after another."""
+        job, plan, bar = self._job, self._plan, self._collector.bar
+        bar.expect(0, found=sum(len(self._read.get(call.fingerprint, ())) for call in calls))
+        outcomes = search_outcomes(job, plan, calls)
+        while unread := versions_unread(job, plan, calls, self._read, outcomes):
+            count = sum(len(versions) for _, versions in unread)
+            bar.expect(count)
+            if job.executor is None:  # on an executor, the workers read the modules of each range
+                for call, _ in unread:
+                    learn_module(self._node, call, plan.whole if outcomes else plan.planned())
             tasks = ((call, int(version)) for call, versions in unread for version in versions)
-            self._read_at_versions(calls[0].source, tasks, missing)
+            self._read_tasks(calls[0].source, tasks, count, outcomes)
+            if not outcomes:
+                return
 
-    def _read_searches(self, calls: Sequence[Call]) -> None:
-        plan, search = self._plan, self._job.study.versions.search
-        assert search is not None  # noqa: S101 - checked by the caller
-        outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
-        self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
-        self._learn(calls, range(plan.first, plan.last + 1))
-        while tasks := [(call, at) for call in calls for at in plan.next_versions(search, outcomes[call.fingerprint])]:
-            self._collector.bar.expect(len(tasks))
-            self._read_at_versions(calls[0].source, iter(tasks), len(tasks), outcomes)
-
-    def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
-        """Read the called modules here; on an executor, the workers do this for each range."""
-        if self._job.executor is None:
-            for call in calls:
-                learn_module(self._node, call, versions)
-
-    def _read_at_versions(
-        self, source: Source, tasks: Iterator[Task], count: int, outcomes: Outcomes | None = None
-    ) -> None:
+    def _read_tasks(self, source: Source, tasks: Iterator[Task], count: int, outcomes: Outcomes) -> None:
         """Read calls of one source at versions, and add what they return to `outcomes`."""
-
-        def learn(rows: Iterable[Row]) -> None:
-            if outcomes is not None:
-                _add(outcomes, rows)
 
         def take(table: pa.Table) -> None:
             self._collector.take_table(table)
-            learn(table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist())
+            _add(outcomes, table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist())
 
-        executor = self._job.executor
+        executor, origin = self._job.executor, self._plan.origin
         # A fork of an embedded node needs its ledger, which is in this process only.
         if executor is not None and (source is Source.VIEW or served_ledger(self._node.url) is None):
             most = self._job.max_tasks
-            observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
+            observe_elsewhere(executor, self._node, origin, tasks, count=count, max_tasks=most, take=take)
             return
         for block in _batches(tasks, _MAX_BLOCK):
-            for row in heard(observe_at_versions(self._node, self._origin, block), self._node):
+            for row in heard(observe_at_versions(self._node, origin, block), self._node):
                 self._collector.take(row)
-                learn([row])
+                _add(outcomes, [row])
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         # A simulation is of the head, so an extended run makes it again at the head of today.
@@ -272,7 +249,8 @@ class NodeReader:
         ledger = self._node.ledger()
         requests = [cast("SimulationRequest", call.request) for call in missing]
         found = simulate_all(self._node, requests, ledger)
-        rows = _rows_of(self._origin, [(call, ledger.version) for call in missing], found, self._origin.simulation)
+        origin = self._plan.origin
+        rows = _rows_of(origin, [(call, ledger.version) for call in missing], found, origin.simulation)
         for row in heard(rows, self._node):
             if row["ledger_version"] not in self._read.get(row["fingerprint"], ()):  # a lagging backend may repeat it
                 self._collector.take(row)
@@ -282,8 +260,27 @@ def _versions_of(call: Call, read: Mapping[str, Versions]) -> Versions:
     return read.get(call.fingerprint, np.empty(0, np.int64))
 
 
+def search_outcomes(job: Job, plan: NodeRun, calls: Sequence[Call]) -> Outcomes:
+    """Return the stored results of the step search of each call; empty for a version plan."""
+    marks = [call.fingerprint for call in calls]
+    return outcomes_read(job.store, plan.node, marks) if job.study.versions.search and marks else {}
+
+
+def versions_unread(
+    job: Job, plan: NodeRun, calls: Sequence[Call], read: Mapping[str, Versions], outcomes: Outcomes
+) -> list[tuple[Call, Sequence[int] | Versions]]:
+    """Return the calls that lack versions of the plan, or of the next round of their step search, with these."""
+    unread: list[tuple[Call, Sequence[int] | Versions]]
+    if search := job.study.versions.search:
+        unread = [(call, plan.next_versions(search, outcomes[call.fingerprint])) for call in calls]
+    else:
+        planned = np.array(plan.planned(), np.int64)
+        unread = [(call, planned[~np.isin(planned, _versions_of(call, read))]) for call in calls]
+    return [(call, versions) for call, versions in unread if len(versions)]
+
+
 def _add(outcomes: Outcomes, rows: Iterable[Row]) -> None:
-    for row in rows:
+    for row in rows if outcomes else ():
         outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
 
 
@@ -299,18 +296,14 @@ def unread(
     read : mapping of str to array
         The versions that were read, by fingerprint.
     """
-    study, at_versions = job.study, calls_read(job.study, ReadAt.VERSIONS)
-    if (search := study.versions.search) is None:
-        planned = np.array(plan.planned(), np.int64)
-        for call in at_versions:
-            found = _versions_of(call, read)
-            yield call, "not in its plan", found[~np.isin(found, planned)]
-            yield call, "missing", planned[~np.isin(planned, found)]
-    else:
-        outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in at_versions])
-        for call in at_versions:
-            yield call, "missing", plan.next_versions(search, outcomes[call.fingerprint])
-    for call in calls_read(study, ReadAt.HEAD):
+    calls = calls_read(job.study, ReadAt.VERSIONS)
+    outcomes = search_outcomes(job, plan, calls)
+    for call, missing in versions_unread(job, plan, calls, read, outcomes):
+        yield call, "missing", missing
+    for call in calls if job.study.versions.search is None else ():
+        found = _versions_of(call, read)
+        yield call, "not in its plan", found[~np.isin(found, plan.planned())]
+    for call in calls_read(job.study, ReadAt.HEAD):
         yield call, "missing", [] if call.fingerprint in read else [plan.head]
     for call, missing in missing_transactions(job, plan):
         yield call, "missing", missing
@@ -319,10 +312,8 @@ def unread(
 # between the versions of a plan ---------------------------------------------------------------------------------------
 
 
-def further_observations(
-    study: Study, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
-) -> pd.DataFrame:
-    """Read views between neighbouring observations that differ, down to the transactions that caused the steps.
+def further_observations(study: Study, node: Node, plan: NodeRun, steps: Iterable[Step], *, bar: Progress) -> list[Row]:
+    """Read views between the ends of steps, down to the transactions that caused the steps.
 
     The results are not observations of the run, whose rows always follow the version plan. Means and quantiles over the
     rows are therefore not biased towards steps.
@@ -333,18 +324,20 @@ def further_observations(
         A study with a version plan. (A step search has already read what its limit allows.)
     node : Node
     plan : NodeRun
-    observed : DataFrame
-        The observations on both sides of every step of all nodes, as returned by `turning_points`.
+    steps : iterable of Step
+        The steps between the observations of all nodes.
     bar : Progress
 
     Returns
     -------
-    DataFrame
+    list of dict
         Observations of at most 400 further versions of each call; empty if none are needed.
     """
     calls = {call.fingerprint: call for call in calls_read(study, ReadAt.VERSIONS)}
     outcomes: Outcomes = {mark: {} for mark in calls}
-    _add(outcomes, plain_rows(observed[observed["node"] == plan.node], [*KEY, *OUTCOME_COLUMNS]))
+    for step in steps:
+        if step.node == plan.node:
+            outcomes[step.fingerprint] |= step.outcomes
     most = {mark: len(known) + MAX_FURTHER_READS for mark, known in outcomes.items()}
     rows: list[Row] = []
     while True:
@@ -354,7 +347,7 @@ def further_observations(
             learn_module(node, calls[mark], versions)
             tasks += [(calls[mark], version) for version in versions]
         if not tasks:
-            return frame_of_rows(OBSERVATIONS, rows)
+            return rows
         bar.expect(len(tasks))
         for row in heard(observe_at_versions(node, plan.origin, tasks), node):
             _add(outcomes, [row])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -25,12 +24,12 @@ from toolkit.gas._observations import ReadAt
 from toolkit.gas.causes._finding import MAX_STEPS
 from toolkit.gas.plan._plan import anchored, calls_read, extended, ledger_guard, resolve, study_digest
 from toolkit.gas.runs._collector import Collector
-from toolkit.gas.runs._committed import has_timeline, with_timelines
+from toolkit.gas.runs._committed import find_timelines, has_timeline
 from toolkit.gas.runs._completion import complete
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._reader import NodeReader
 from toolkit.gas.runs._scan import count_unanswered
-from toolkit.gas.runs._store import Job, Journal, NodeReading, RunStore
+from toolkit.gas.runs._store import Job, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -66,18 +65,19 @@ def run_study(
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             job = Job(study, store, tuple(study.connect(stack)), pool, tasks, progress)
-            job, manifest, earlier = opened(job, fresh=fresh)
-            if manifest.complete:
+            earlier = open_run(job, fresh=fresh)
+            if job.manifest.complete:
                 return path, earlier
             try:
-                journal = Journal(store, with_timelines(job, begun(job, manifest)))
-                for node, plan in job.plans_of(journal.manifest):
+                begin(job)
+                find_timelines(job)
+                for node, plan in job.plans():
                     with (
                         progress_bar(0, "observing", show=progress) as bar,
                         Collector(store, bar, guard=ledger_guard(node, plan)) as collector,
                     ):
-                        NodeReader(NodeReading(job, node, plan, collector, journal)).read_all()
-                complete(job, journal.manifest)
+                        NodeReader(job, node, plan, collector).read_all()
+                complete(job)
             except LedgerChanged as error:
                 raise RunStopped(
                     f"the run was stopped: {error}. {path} contains {plural(store.rows(), 'observation')} of the run's "
@@ -109,10 +109,10 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     return f"stopped; {count}; {again} continues the run"
 
 
-def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
-    """Return the manifest of a new run, of the run in the folder, or of that run extended to the current head.
+def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
+    """Give a job the manifest of a new run, of the run in the folder, or of that run extended to the current head.
 
-    Also return the job, with the labels of the run, and the earlier run if it was complete.
+    Returns the earlier run if it was complete.
 
     Raises
     ------
@@ -127,14 +127,13 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     """
     store, study = job.store, job.study
     if not fresh and store.exists():
-        manifest = store.manifest()
+        job.manifest = store.manifest()
         # A run of another study that has no observations is started again.
-        if manifest.complete or store.part_files() or study_digest(manifest.study) == study.digest:
-            manifest = _taken_up(job, manifest)
-            job = replace(job, study=study.labelled_as(manifest.study))
-            return job, *_continued(job, manifest)
+        if job.manifest.complete or store.part_files() or study_digest(job.manifest.study) == study.digest:
+            _take_up(job)
+            return _extend(job)
     plans = zip(job.nodes, [resolve(study, node) for node in job.nodes], strict=True)
-    manifest = Manifest(
+    job.manifest = Manifest(
         study=study.document(),
         study_digest=study.digest,
         fingerprints=tuple(call.fingerprint for call in study.calls),
@@ -144,22 +143,22 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     )
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
         store.discard(study.title)
-    return job, manifest, None
+    return None
 
 
-def _taken_up(job: Job, manifest: Manifest) -> Manifest:
-    """Return the manifest of the run in the folder, after checking that this study on these nodes can continue it."""
-    store, study = job.store, job.study
-    labels = [call.get("label") for call in manifest.study.get("call", ())]
+def _take_up(job: Job) -> None:
+    """Prepare to continue the run in the folder, after checking that this study on these nodes can continue it."""
+    store, study, known = job.store, job.study, job.manifest.study
+    labels = [call.get("label") for call in known.get("call", ())]
     # A call without a label has the one in the run.
     renamed = [call.label for call, label in zip(study.calls, labels, strict=False) if call.label not in {"", label}]
-    if renamed or study_digest(manifest.study) != study.digest:
-        differ = [name for name, value in study.document().items() if value != manifest.study.get(name)]
+    if renamed or study_digest(known) != study.digest:
+        differ = [name for name, value in study.document().items() if value != known.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
             "run that study"
         )
-    for node, plan in job.plans_of(manifest):
+    for node, plan in job.plans():
         try:
             ledger_guard(node, plan).check()
         except LedgerChanged as error:  # such as a test network after a reset
@@ -169,34 +168,37 @@ def _taken_up(job: Job, manifest: Manifest) -> Manifest:
             ) from None
     store.mend()
     # Each row has the build of the node that answered.
-    plans = [structs.replace(plan, node_build=node.info().git_hash) for node, plan in job.plans_of(manifest)]
-    return structs.replace(manifest, nodes=tuple(plans))
+    plans = [structs.replace(plan, node_build=node.info().git_hash) for node, plan in job.plans()]
+    job.manifest = structs.replace(job.manifest, nodes=tuple(plans))
+    job.study = study.labelled_as(known)
 
 
-def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | None]:
-    """Return the manifest of the run in the folder; a complete run is continued if there is something to read."""
+def _extend(job: Job) -> EarlierRun | None:
+    """Continue the run in the folder; if it is complete, only if there is something to read. Returns it if it was."""
+    manifest, study = job.manifest, job.study
     if not manifest.complete or manifest.counts is None:
-        return manifest, None
-    study, store = job.study, job.store
+        return None
     heads = tuple(node.info().ledger.version for node in job.nodes)
     earlier = EarlierRun(RunAge.of(study, manifest), heads, manifest.counts.observations)
     plans = []
-    for node, plan in job.plans_of(manifest):
+    for node, plan in job.plans():
         grown = extended(study, node, plan)
         if grown.committed_span != plan.committed_span:
             grown = structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
         plans.append(grown)
-    if plans == [*manifest.nodes] and _needs_nothing(job, manifest):
-        checked_at = datetime.now(UTC) if earlier.age.labels else manifest.checked_at
-        seen = structs.replace(manifest, study=study.document(), checked_at=checked_at)
-        return manifest if seen == manifest else store.write_manifest(seen), earlier
-    return store.write_manifest(structs.replace(manifest, complete=False, nodes=tuple(plans), checked_at=None)), earlier
+    if plans != [*manifest.nodes] or not _needs_nothing(job):
+        job.write(complete=False, nodes=tuple(plans), checked_at=None)
+    elif earlier.age.labels:
+        job.write(study=study.document(), checked_at=datetime.now(UTC))
+    elif study.document() != manifest.study:
+        job.write(study=study.document())
+    return earlier
 
 
-def _needs_nothing(job: Job, manifest: Manifest) -> bool:
+def _needs_nothing(job: Job) -> bool:
     """Return whether every row of a complete run has a response and every step a cause, and the analysis is stored."""
-    store, committed = job.store, calls_read(job.study, ReadAt.TRANSACTIONS)
-    steps = store.steps()
+    store, manifest, steps = job.store, job.manifest, job.store.steps()
+    committed = calls_read(job.study, ReadAt.TRANSACTIONS)
     if steps is None or (committed and not has_timeline(manifest)):
         return False
     if manifest.counts is None or store.rows() != manifest.counts.observations or count_unanswered(store):
@@ -216,18 +218,18 @@ def executor_name(executor: Executor | None, max_tasks: int) -> str:
     return f"{type(executor).__module__}.{type(executor).__qualname__}, at most {max_tasks} ranges at once"
 
 
-def begun(job: Job, manifest: Manifest) -> Manifest:
+def begin(job: Job) -> None:
     """Drop the rows that an attempt must read again, then write its manifest."""
-    store, there = job.store, job.store.exists()
-    if there:
+    store = job.store
+    if store.exists():
         store.drop_unanswered()
+    else:
+        store.create(job.manifest)
     environment = {name: installed(name) for name in ("pandas", "pyarrow", "pycurl")} | {"ledger-toolkit": __version__}
-    manifest = structs.replace(
-        manifest,
+    job.write(
         study=job.study.document(),  # thresholds, waivers and the pace may differ from the first attempt
         executor=executor_name(job.executor, job.max_tasks),
         environment=environment | {"python": platform.python_version(), "platform": platform.platform()},
-        attempts=manifest.attempts + 1,
-        resumed_rows=store.rows() if there else 0,
+        attempts=job.manifest.attempts + 1,
+        resumed_rows=store.rows(),
     )
-    return store.write_manifest(manifest) if there else store.create(manifest)

@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import READ_AT_VERSIONS, failed, is_no_answer
-from toolkit.gas._steps import OUTCOME_COLUMNS, Outcome, outcome_of
-from toolkit.gas.runs._store import AGAIN, KEY, PART_ROWS, RunStore, read_again, unanswered
+from toolkit.gas._observations import failed, is_no_answer
+from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Outcome, outcome_of
+from toolkit.gas.runs._store import AGAIN, KEY, RunStore, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
     from numpy.typing import NDArray
 
 
@@ -89,45 +88,10 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
     return {call: codes for call, codes in dead.items() if not all(map(is_no_answer, codes))}
 
 
-def turning_points(store: RunStore) -> pd.DataFrame:
-    """Return the view observations next to every step: enough to find all steps, but a small part of a long run.
-
-    Returns
-    -------
-    DataFrame
-        The observation frame without views whose outcome equals that of both neighbours with a response.
-    """
-    needed = [*KEY, "source", *OUTCOME_COLUMNS]
-    parts = list(store.tables(needed, coded=["node", "fingerprint", "source", "error_code"]))
-    if not parts:
-        return store.observations()
-    turning = _turning(pa.concat_tables(parts).unify_dictionaries(), store)
-    kept: list[pa.Table] = []
-    start = 0
-    for table in store.tables():
-        flags = turning[start : start + len(table)]
-        start += len(table)
-        kept.append(table.filter(pa.array(flags)))
-    return to_pandas(store.order.sorted(pa.concat_tables(kept)))
-
-
-def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
-    """Return which rows are answered views whose outcome differs from a neighbouring one of the same call."""
-    views = pc.is_in(table["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
-    silent = unanswered(table["error_code"].cast(pa.string()))
-    places = np.flatnonzero(pc.and_not(views, silent).to_numpy())
-    nodes, calls, versions = (key[places] for key in store.order.keys(table))
-    order = np.lexsort((versions, calls, nodes))
-    places = places[order]
-    differs = np.zeros(max(len(places) - 1, 0), bool)
-    for column in [table[name] for name in OUTCOME_COLUMNS]:
-        for values in _numbers(column):
-            differs |= values[places][1:] != values[places][:-1]
-    differs &= (nodes[order][1:] == nodes[order][:-1]) & (calls[order][1:] == calls[order][:-1])
-    flags = np.zeros(len(table), bool)
-    flags[places[:-1][differs]] = True
-    flags[places[1:][differs]] = True
-    return flags
+def compared_rows(store: RunStore) -> pa.Table:
+    """Return the columns of all observations by which steps are found, in the order of the study."""
+    parts = list(store.tables(COMPARED, coded=["node", "label", "fingerprint", "source", "node_build"]))
+    return store.order.sorted(pa.concat_tables(parts) if parts else OBSERVATIONS.arrow.empty_table().select(COMPARED))
 
 
 def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -166,11 +130,10 @@ def rows_digest(store: RunStore) -> str:
     order = np.lexsort((versions, calls, nodes))
     digest.update(nodes[order].astype("<i4").tobytes())
     places = pa.array(order)
-    # Column by column, since a million rows do not fit in memory; the rows of one part are read at once.
-    small = pa.concat_tables(store.tables()) if len(order) <= PART_ROWS else None
+    # Column by column, since a million rows do not fit in memory.
     for field in OBSERVATIONS.arrow:
         if field.name not in LEFT_OUT:
-            column = pa.concat_tables(store.tables([field.name])) if small is None else small[field.name]
+            column = pa.concat_tables(store.tables([field.name]))[field.name]
             digest.update(f"{field.name} {field.type}\n".encode())
             for data in _canonical(column.combine_chunks().take(places)):
                 digest.update(data)

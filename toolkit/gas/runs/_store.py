@@ -11,7 +11,7 @@ import errno
 import re
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._progress import ProgressHook
     from toolkit.gas._study import Study
-    from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import NodeRun
 
 
@@ -72,8 +71,8 @@ class RowOrder:
     fingerprints : tuple of str
     """
 
-    nodes: tuple[str, ...] = ()
-    fingerprints: tuple[str, ...] = ()
+    nodes: tuple[str, ...]
+    fingerprints: tuple[str, ...]
 
     def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
@@ -89,13 +88,9 @@ class RowOrder:
 
 def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
     """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
-    coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
-    named = pa.array(names, pa.string())
-    found = []
-    for chunk in coded.chunks:
-        places = pc.index_in(chunk.dictionary, named).fill_null(len(names)).to_numpy(zero_copy_only=False)
-        found.append(places[chunk.indices.to_numpy(zero_copy_only=False)])
-    return np.concatenate(found) if found else np.empty(0, np.int32)
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    places = coded.unify_dictionaries().to_pandas().cat.set_categories(list(names)).cat.codes.to_numpy()
+    return np.where(places < 0, np.int32(len(names)), places)
 
 
 # The columns that `read_again` needs.
@@ -138,8 +133,6 @@ class RunStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._parts = path / "parts"
-        self._order: RowOrder | None = None
-        self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
 
     @contextmanager
@@ -227,16 +220,13 @@ class RunStore:
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``run.json``; return the manifest."""
         self._write(self.path / _MANIFEST, lambda file: file.write(manifest.text()))
-        self._order = None
         return manifest
 
     @property
     def order(self) -> RowOrder:
         """The order of the run's rows: by node and call as in the study, then by version."""
-        if self._order is None and self.exists():
-            manifest = self.manifest()
-            self._order = RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
-        return self._order or RowOrder()
+        manifest = self.manifest()
+        return RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order in which they were started."""
@@ -262,7 +252,6 @@ class RunStore:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
             except _UNREADABLE:
                 _set_aside(place, "damaged or truncated", "its rows will be read")
-        self._last = None
 
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
@@ -284,10 +273,15 @@ class RunStore:
         """
         if not table.num_rows:
             return
-        number, tail = self._tail()
-        whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
+        number, tables = 0, [table]
+        if files := self.part_files():
+            number = int(files[-1].stem.removeprefix("part-"))
+            if _readable(files[-1], _count) >= PART_ROWS:
+                number += 1
+            else:
+                tables.insert(0, _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names)))
+        whole = self.order.sorted(pa.concat_tables(tables))
         self._write_frame(self._parts / f"part-{number:08d}.parquet", to_pandas(whole))
-        self._last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
 
     def drop_unanswered(self) -> None:
         """Remove the observations that must be read again; parts without such rows are not rewritten."""
@@ -300,18 +294,6 @@ class RunStore:
                 self._write_frame(place, to_pandas(kept))
             else:
                 place.unlink()
-        self._last = None
-
-    def _tail(self) -> tuple[int, pa.Table | None]:
-        """Return the number of the part to write next, and the rows that it already has."""
-        if self._last is None:
-            files = self.part_files()
-            if not files:
-                return 0, None
-            number = int(files[-1].stem.removeprefix("part-"))
-            table = _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names))
-            self._last = (number + 1, None) if table.num_rows >= PART_ROWS else (number, table)
-        return self._last
 
     def tables(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Read the parts one by one.
@@ -402,26 +384,7 @@ class RunStore:
         return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow.field(name) for name in names]))
 
 
-class Journal:
-    """The manifest of a run that is being read: each change is a new record, which is written at once.
-
-    Attributes
-    ----------
-    manifest : Manifest
-        The manifest as last written.
-    """
-
-    def __init__(self, store: RunStore, manifest: Manifest) -> None:
-        self._store = store
-        self.manifest = manifest
-
-    def note(self, node: str, **changes: Any) -> None:
-        """Change a node's entry in the manifest."""
-        nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
-        self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Job:
     """A study that is read into a folder.
 
@@ -429,6 +392,7 @@ class Job:
     ----------
     study : Study
     store : RunStore
+        Has the observations of earlier attempts.
     nodes : tuple of Node
         One per node of the study.
     executor : Executor or None
@@ -436,41 +400,30 @@ class Job:
     max_tasks : int
         Maximum number of ranges in flight on the executor.
     progress : bool or callable
+    manifest : Manifest
+        Known once the run is opened.
     """
 
     study: Study
     store: RunStore
-    nodes: tuple[Node, ...] = ()
-    executor: Executor | None = None
-    max_tasks: int = 1
-    progress: bool | ProgressHook = False
+    nodes: tuple[Node, ...]
+    executor: Executor | None
+    max_tasks: int
+    progress: bool | ProgressHook
+    manifest: Manifest = field(init=False)
 
-    def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
+    def plans(self) -> list[tuple[Node, NodeRun]]:
         """Return each node with its plan."""
-        return zip(self.nodes, manifest.nodes, strict=True)
+        return list(zip(self.nodes, self.manifest.nodes, strict=True))
 
+    def write(self, **changes: Any) -> None:
+        """Change the manifest, and write it."""
+        self.manifest = self.store.write_manifest(structs.replace(self.manifest, **changes))
 
-@dataclass(frozen=True, slots=True)
-class NodeReading:
-    """What a job reads on one node.
-
-    Attributes
-    ----------
-    job : Job
-        Its store has the observations of earlier attempts.
-    node : Node
-    plan : NodeRun
-    collector : Collector
-        Stores the observations.
-    journal : Journal
-        Records which transactions have been read, after the rows of some pages were written.
-    """
-
-    job: Job
-    node: Node
-    plan: NodeRun
-    collector: Collector
-    journal: Journal
+    def note(self, node: str, **changes: Any) -> None:
+        """Change a node's entry in the manifest, and write it."""
+        nodes = self.manifest.nodes
+        self.write(nodes=tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in nodes))
 
 
 def _set_aside(place: Path, damage: str, result: str) -> None:
