@@ -14,19 +14,21 @@ from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import StructTag, decode_bcs, encode_json, parse_type_tag
-from toolkit.move._bcs import Writer, write_type_tag
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
+from toolkit.wire._bcs_forms import TYPE_TAG, converted, encoded
 from toolkit.wire._bcs_requests import EncodedScript, script_argument_json
+from toolkit.wire._on_chain import ExecutedTransaction, Write, executed_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._session import EmittedEvent, TableTypes
+    from toolkit.embedded._session import TableTypes
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import TransactionSignature
+    from toolkit.wire._on_chain import EmittedEvent
 
 
 _ZERO_HASH = f"0x{'0' * 64}"
@@ -36,8 +38,7 @@ _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000
 
 # Kinds whose transactions end with a checkpoint of the state.
 _CHECKPOINTS = {TransactionKind.STATE_CHECKPOINT, TransactionKind.BLOCK_EPILOGUE, TransactionKind.GENESIS}
-_NO_HASH = bytes(32)  # a simulation has no state to hash
-_CREATION, _MODIFICATION, _DELETION = range(3)
+_SIMULATED = executed_transaction(converted(TYPE_TAG, wire_type, parse_type_tag))
 
 
 def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
@@ -108,18 +109,8 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 
 def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
-    """Return events; the key and the sequence number of a module event are zeros, because it has no handle."""
-    return [_event_json(code, event) for event in events]
-
-
-def _event_json(code: CodeSet, event: EmittedEvent) -> dict[str, Any]:
-    address, creation_number = event.key or ("0x0", 0)
-    return {
-        "guid": {"creation_number": str(creation_number), "account_address": wire_address(address)},
-        "sequence_number": str(event.sequence_number),
-        "type": event.type,
-        "data": value_json(code, event.type, event.data),
-    }
+    """Return events."""
+    return [event.to_json(value_json(code, event.type, event.data)) for event in events]
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
@@ -301,35 +292,19 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
 
     Notes
     -----
-    ``TransactionOnChainData`` consists of version, transaction (variant 0: user transaction), info, events, accumulator
-    root hash and changes. Written values have no metadata; public networks store there when a slot was created.
+    Written values have no metadata; public networks store there when a slot was created.
     """
-    writer = Writer()
-    writer.u64(version)
-    writer.fixed(b"\0" + request.signed.to_bcs())
-    writer.uleb128(0)  # info, V0
-    writer.u64(output.charges.total_charge_gas_units)
-    writer.fixed(output.execution_status + bytes.fromhex(request.hash[2:]))
-    writer.fixed(_NO_HASH + _NO_HASH)  # event root, state change
-    writer.fixed(b"\0\0")  # neither a state checkpoint nor auxiliary info
-    writer.uleb128(len(output.events))
-    for event in output.events:
-        writer.uleb128(0 if event.key is not None else 1)  # V1, of a handle, or V2
-        if event.key is not None:
-            writer.u64(event.key.creation_number)
-            writer.fixed(address_to_bytes(event.key.address))
-            writer.u64(event.sequence_number)
-        write_type_tag(writer, parse_type_tag(event.type))
-        writer.bytes(event.data)
-    writer.fixed(_NO_HASH)  # accumulator root
-    writer.uleb128(0)  # write set, V0: a map sorted by the bytes of its keys
-    writer.uleb128(len(output.writes))
-    for data, key in sorted((state_key_bytes(key), key) for key in output.writes):
-        writer.fixed(data)
-        value = output.writes[key]
-        if value is None:
-            writer.uleb128(_DELETION)
-        else:
-            writer.uleb128(_CREATION if state.read(key, version) is None else _MODIFICATION)
-            writer.bytes(value.data)
-    return writer.getvalue()
+    writes: dict[bytes, Write] = {}
+    for key, value in output.writes.items():
+        operation = "create" if state.read(key, version) is None else "modify"
+        writes[state_key_bytes(key)] = Write("delete", None) if value is None else Write(operation, value.data)
+    simulated = ExecutedTransaction(
+        version=version,
+        signed=request.signed,
+        gas_used=output.charges.total_charge_gas_units,
+        status=output.status,
+        transaction_hash=bytes.fromhex(request.hash[2:]),
+        events=output.events,
+        writes=writes,
+    )
+    return encoded(_SIMULATED, simulated)

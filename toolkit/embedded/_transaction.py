@@ -13,7 +13,6 @@ import msgspec
 from toolkit._present.tables import Listing
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.embedded._code import CodeSet, decode_group
-from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import decode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
@@ -21,15 +20,17 @@ from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 from toolkit.wire._bcs_forms import encoded
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, payload_parts
+from toolkit.wire._on_chain import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.embedded._meter import Charges
-    from toolkit.embedded._session import EmittedEvent, TableTypes
+    from toolkit.embedded._session import TableTypes
     from toolkit.embedded._state import StateKey, StateValue
     from toolkit.wire import AccountSignature, SignedTransaction, TransactionSignature
     from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript
+    from toolkit.wire._on_chain import EmittedEvent, Status
 
     Executable = EncodedEntryFunction | EncodedScript
 
@@ -110,7 +111,7 @@ class Output(NamedTuple):
     writes: dict[StateKey, StateValue | None]
     events: tuple[EmittedEvent, ...]
     discarded: bool = False
-    execution_status: bytes = SUCCESS  # BCS
+    status: Status = SUCCESS
     tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
 
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, ModuleAbi, TypeTag
     from toolkit.vm import Execution, Module, Status
     from toolkit.vm._code import Field, FunctionDefinition, StructDefinition
-    from toolkit.vm._results import EmittedEvent, Write
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import SignedTransaction
     from toolkit.wire._bcs_requests import EncodedPayload, EncodedScript
+    from toolkit.wire._on_chain import Write
 
 _VISIBILITY = {PRIVATE: "private", PUBLIC: "public", FRIEND: "friend"}
 
@@ -175,7 +175,7 @@ def transaction_json(
         "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
         "payload": payload,
         "signature": signed.signature.to_wire(),
-        "events": [_event(event, abis) for event in execution.events],
+        "events": [one.to_json(value_json(one.data, parse_type_tag(one.type), abis)) for one in execution.events],
         "changes": [change for key, write in execution.writes.items() for change in _changes(key, write, abis)],
     }
 
@@ -207,18 +207,6 @@ def value_json(data: bytes, tag: TypeTag, abis: StateAbis) -> Any:
         return encode_json(layout, decode_bcs(layout, data))
     except (InputError, SchemaError):
         return f"0x{data.hex()}"
-
-
-def _event(event: EmittedEvent, abis: StateAbis) -> dict[str, Any]:
-    number, address = 0, "0x0"
-    if event.key is not None:
-        number, address = int.from_bytes(event.key[:8], "little"), address_from_bytes(event.key[8:])
-    return {
-        "guid": {"creation_number": str(number), "account_address": address},
-        "sequence_number": str(event.sequence_number),
-        "type": event.type,
-        "data": value_json(event.data, parse_type_tag(event.type), abis),
-    }
 
 
 def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, Any]]:

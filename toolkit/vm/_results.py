@@ -11,6 +11,8 @@ from toolkit.vm import _gas_versions as since
 from toolkit.vm._code import LOG_NAMES
 from toolkit.vm._module import instruction_text
 from toolkit.vm._types import ModuleId
+from toolkit.wire._on_chain import SUCCESS, EmittedEvent, Write
+from toolkit.wire._on_chain import Status as Status  # noqa: PLC0414 - exported with the other results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,58 +24,9 @@ if TYPE_CHECKING:
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._module import Attributes
-    from toolkit.vm._state import Metadata
 
 _LIMITS = {"EXECUTION_LIMIT_REACHED", "IO_LIMIT_REACHED", "STORAGE_LIMIT_REACHED"}
 _LIMITS |= {"TOO_MANY_DELAYED_FIELDS", "UNABLE_TO_CAPTURE_DELAYED_FIELDS"}
-
-
-@dataclass(frozen=True)
-class Status:
-    """How an execution ended.
-
-    Attributes
-    ----------
-    kind : str
-        ``success``, ``abort``, ``out_of_gas``, ``execution_failure``, ``miscellaneous_error`` or ``discard``.
-    code : int, str or None
-        The code of an abort; else the name of the status code, such as ``ARITHMETIC_ERROR``.
-    location : str or None
-        Module (``0x1::coin``) or ``script`` of an abort or failure.
-    function, offset : int or None
-        Index of the function definition, and offset of the instruction.
-    message : str or None
-        What the machine of a node says.
-    sub_status : int or None
-        Kind of an error of a vector.
-    reason, description : str or None
-        Name and description of an abort code, from the metadata of the module.
-
-    Examples
-    --------
-    >>> from toolkit import vm
-    >>> status = vm.Status("abort", 65_540, "0x1::coin", reason="EINSUFFICIENT_BALANCE")
-    >>> status.success, status.code
-    (False, 65540)
-    """
-
-    kind: str
-    code: int | str | None = None
-    location: str | None = None
-    function: int | None = None
-    offset: int | None = None
-    message: str | None = None
-    sub_status: int | None = None
-    reason: str | None = None
-    description: str | None = None
-
-    @property
-    def success(self) -> bool:
-        """Whether the execution succeeded."""
-        return self.kind == "success"
-
-
-SUCCESS = Status("success")
 
 
 def status_of(
@@ -129,23 +82,6 @@ class Fee(NamedTuple):
 
 
 NO_FEE = Fee(0, 0, 0, 0)
-
-
-class EmittedEvent(NamedTuple):
-    """An event: its type as text, its key (None for module events), its sequence number, and its BCS."""
-
-    type: str
-    key: bytes | None
-    sequence_number: int
-    data: bytes
-
-
-class Write(NamedTuple):
-    """A write of a state key: ``create``, ``modify`` or ``delete``, the new value and its metadata."""
-
-    op: str
-    value: bytes | None
-    metadata: Metadata | None
 
 
 # Profiles and traces.

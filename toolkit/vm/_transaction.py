@@ -29,7 +29,7 @@ from toolkit.vm._loader import Loader
 from toolkit.vm._module import RANDOMNESS, is_unstable, read_module, read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_calls, check_code, initializer
-from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
+from toolkit.vm._results import Execution, Fee, status_of
 from toolkit.vm._signers import signers_of
 from toolkit.vm._state import Change, Overlay, Session, WriteKind, module_key, resource_key, session_hash, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
@@ -39,6 +39,7 @@ from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire import _bcs_requests as requests
 from toolkit.wire import _signatures as signatures
 from toolkit.wire._models import unhex
+from toolkit.wire._on_chain import SUCCESS, EmittedEvent, Status, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -730,5 +731,5 @@ def _result(run: TransactionRun, status: Status) -> Execution:
         if op == "create" and metadata is None and change.kind is not WriteKind.DELTA:
             metadata = (0, 0, run.now())
         writes[key] = Write(op, change.value, metadata)
-    events = [EmittedEvent(str(event.type), event.key, event.sequence_number, event.data) for event in run.events]
+    events = [EmittedEvent(str(event.type), event.data, event.key, event.sequence_number) for event in run.events]
     return Execution(run.meter, run.trace, status, run.gas_used, run.fee, events, writes)
