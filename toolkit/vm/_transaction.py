@@ -498,7 +498,7 @@ def _run_payload(run: TransactionRun, machine: Machine) -> Status:
 
 def _failed(run: TransactionRun, error: MoveError) -> Status:
     """Drop what the payload did, and charge for it."""
-    status = status_of(error, run.features, run.schedule.version, run.loader.attributes)
+    status = status_of(error, run.loader)
     if status.kind == "discard":
         raise error
     run.refund = 0
