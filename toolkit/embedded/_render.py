@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.embedded._code import BoundFunction, CodeSet, decode_group
+from toolkit.embedded._code import CodeSet, decode_group
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._state import StateKey, VersionedState, state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
@@ -16,18 +15,16 @@ from toolkit.errors import ToolkitError
 from toolkit.move import StructTag, decode_bcs, encode_json, parse_type_tag
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
 from toolkit.wire._bcs_forms import TYPE_TAG, converted, encoded
-from toolkit.wire._bcs_requests import EncodedScript, script_argument_json
-from toolkit.wire._on_chain import ExecutedTransaction, Write, executed_transaction
+from toolkit.wire._bcs_requests import EncodedScript
+from toolkit.wire._on_chain import ExecutedTransaction, Write, executed_transaction, request_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._session import TableTypes
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
-    from toolkit.wire import TransactionSignature
     from toolkit.wire._on_chain import EmittedEvent
 
 
@@ -113,55 +110,28 @@ def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str,
     return [event.to_json(value_json(code, event.type, event.data)) for event in events]
 
 
-def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
-    """Return a payload; orderless payloads have the same JSON as other payloads."""
-    inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
-    if transaction.multisig_address is None:
-        return inner or {}
-    wanted = {} if inner is None else {"transaction_payload": inner}
-    return {"multisig_address": wire_address(transaction.multisig_address), **wanted, "type": "multisig_payload"}
+def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
+    def arguments(executable: Executable) -> list[Any] | None:
+        """Return arguments decoded with the call's signature, or None if they do not match it."""
+        try:
+            if not isinstance(executable, EncodedScript):
+                wanted, given = executable.function, executable.arguments
+                bound = code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
+            elif (known := find_script(executable.code)) is not None:
+                bound = code.script(known.function, executable.type_arguments)
+                given = tuple(argument.to_bcs() for argument in executable.arguments)
+            else:
+                return None
+            pairs = zip(bound.parameters, given, strict=True)
+            return [encode_json(layout, decode_bcs(layout, data)) for layout, data in pairs]
+        except (VmError, ValueError):
+            return None
 
+    def script_abi(bytecode: bytes) -> dict[str, Any] | None:
+        known = find_script(bytecode)
+        return None if known is None else known.abi
 
-def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
-    tags = [wire_type(argument) for argument in executable.type_arguments]
-    if isinstance(executable, EncodedScript):
-        known = find_script(executable.code)
-        given = [argument.to_bcs() for argument in executable.arguments]
-        find = None if known is None else partial(code.script, known.function, executable.type_arguments)
-        # A script that is not declared has no ABI: its arguments are rendered by their own kinds.
-        arguments = _arguments_json(find, given) or list(map(script_argument_json, executable.arguments))
-        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None if known is None else known.abi}
-        return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
-    wanted = executable.function
-    find = partial(code.function, wanted.address, wanted.module, wanted.name, executable.type_arguments)
-    plain = [f"0x{data.hex()}" for data in executable.arguments]
-    return {
-        "function": wanted.wire,
-        "type_arguments": tags,
-        "arguments": _arguments_json(find, executable.arguments) or plain,
-        "type": "entry_function_payload",
-    }
-
-
-def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequence[bytes]) -> list[Any]:
-    """Return arguments decoded with the call's signature, or an empty list if they do not match it."""
-    try:
-        layouts = () if find is None else find().parameters
-        return [encode_json(layout, decode_bcs(layout, data)) for layout, data in zip(layouts, arguments, strict=True)]
-    except (VmError, ValueError):
-        return []
-
-
-def signature_json(signature: TransactionSignature) -> dict[str, Any]:
-    """Return a signature with addresses in the form of the REST API."""
-    if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
-        signature = SingleSenderSignature(signature)
-    answer = signature.to_wire()
-    if isinstance(signature, MultiAgentSignature | FeePayerSignature):
-        answer["secondary_signer_addresses"] = [wire_address(one) for one in signature.secondary_signer_addresses]
-    if isinstance(signature, FeePayerSignature):
-        answer["fee_payer_address"] = wire_address(signature.fee_payer_address)
-    return answer
+    return request_json(request.signed, arguments, script_abi)
 
 
 def simulation_json(chain: Chain, request: Transaction, output: Output, version: int) -> dict[str, Any]:
@@ -259,20 +229,6 @@ def _outcome_json(chain: Chain, version: int, hash_: str, output: Output) -> dic
         "vm_status": output.vm_status,
         "accumulator_root_hash": _ZERO_HASH,
         "changes": changes_json(chain.code_at(version), output, chain.tables),
-    }
-
-
-def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
-    raw = request.raw
-    return {
-        "sender": wire_address(raw.sender),
-        "sequence_number": str(raw.sequence_number),
-        "max_gas_amount": str(raw.max_gas_amount),
-        "gas_unit_price": str(raw.gas_unit_price),
-        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
-        "payload": payload_json(code, request),
-        "signature": signature_json(request.signed.signature),
-        "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
     }
 
 

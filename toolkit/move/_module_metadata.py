@@ -64,11 +64,12 @@ class ModuleMetadata:
         if key not in metadata:
             return cls()
         source = Reader(metadata[key])
-        found = [_map(source, source.u64, lambda: (source.string(), source.string()))]
+        errors = _map(source, source.u64, lambda: (source.string(), source.string()))
+        attributes: Any = ()
         if key == METADATA_KEY:
-            found += [_map(source, source.string, lambda: _attributes(source)) for _ in range(2)]
+            attributes = [_map(source, source.string, lambda: _attributes(source)) for _ in range(2)]
         source.end()
-        return cls(*found)
+        return cls(errors, *attributes)
 
     def to_bcs(self) -> bytes:
         """Return the entry as BCS; maps are in the order of their keys."""

@@ -1,4 +1,4 @@
-"""Executed transactions in BCS, as nodes answer them: ``TransactionOnChainData``, declared once for both directions."""
+"""Transactions as nodes answer them: in BCS, ``TransactionOnChainData``, declared once for both directions; in JSON."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.move._bcs import Reader, Writer
 from toolkit.move._ids import ModuleId, address_from_bytes, wire_address
+from toolkit.move._type_tags import wire_type
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire._aborts import VM_STATUS_CODES, VM_STATUS_NAMES
 from toolkit.wire._bcs_forms import BYTES, NOTHING, STRING, U16, U64, BcsForm, parts, several
-from toolkit.wire._bcs_requests import SIGNED_TRANSACTION
+from toolkit.wire._bcs_requests import SIGNED_TRANSACTION, EncodedScript, payload_parts, script_argument_json
+from toolkit.wire._signatures import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
 
 if TYPE_CHECKING:
-    from toolkit.wire._bcs_requests import SignedTransaction
+    from collections.abc import Callable
+
+    from toolkit.wire._bcs_requests import EncodedEntryFunction, SignedTransaction
+    from toolkit.wire._signatures import TransactionSignature
 
 Metadata: TypeAlias = tuple[int, int, int]  # slot deposit, bytes deposit, creation time in microseconds
 
@@ -228,3 +233,65 @@ def executed_transaction(type_text: BcsForm) -> BcsForm:
         accumulator_root_hash=_HASH,
         writes=_WRITE_SET,
     )
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def request_json(
+    signed: SignedTransaction,
+    arguments: Callable[[EncodedEntryFunction | EncodedScript], list[Any] | None],
+    script_abi: Callable[[bytes], Any] = lambda _: None,
+) -> dict[str, Any]:
+    """Return what the sender of a transaction has signed, and the signature, as a node answers them in JSON.
+
+    Parameters
+    ----------
+    signed : SignedTransaction
+    arguments : callable
+        Returns the arguments of a call as JSON, or None if its types are not known. Then those of an entry function are
+        BCS in hex, and those of a script have the form of their kinds.
+    script_abi : callable, optional
+        Returns the signature of a script by its bytecode; nodes answer null.
+
+    Notes
+    -----
+    Orderless payloads have the same JSON as other payloads.
+    """
+    raw = signed.raw
+    executable, multisig_address, nonce = payload_parts(raw.payload)
+    payload: dict[str, Any] = {}
+    if executable is not None:
+        given = {"type_arguments": list(map(wire_type, executable.type_arguments)), "arguments": arguments(executable)}
+        if isinstance(executable, EncodedScript):
+            given["arguments"] = given["arguments"] or list(map(script_argument_json, executable.arguments))
+            code = {"bytecode": f"0x{executable.code.hex()}", "abi": script_abi(executable.code)}
+            payload = {"code": code, **given, "type": "script_payload"}
+        else:
+            given["arguments"] = given["arguments"] or [f"0x{data.hex()}" for data in executable.arguments]
+            payload = {"function": executable.function.wire, **given, "type": "entry_function_payload"}
+    if multisig_address is not None:
+        inner = {"transaction_payload": payload} if payload else {}
+        payload = {"multisig_address": wire_address(multisig_address), **inner, "type": "multisig_payload"}
+    return {
+        "sender": wire_address(raw.sender),
+        "sequence_number": str(raw.sequence_number),
+        "max_gas_amount": str(raw.max_gas_amount),
+        "gas_unit_price": str(raw.gas_unit_price),
+        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
+        "payload": payload,
+        "signature": _signature_json(signed.signature),
+        "replay_protection_nonce": None if nonce is None else str(nonce),
+    }
+
+
+def _signature_json(signature: TransactionSignature) -> dict[str, Any]:
+    """Return a signature with addresses in the form of the REST API."""
+    if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
+        signature = SingleSenderSignature(signature)
+    answer = signature.to_wire()
+    if isinstance(signature, MultiAgentSignature | FeePayerSignature):
+        answer["secondary_signer_addresses"] = [wire_address(one) for one in signature.secondary_signer_addresses]
+    if isinstance(signature, FeePayerSignature):
+        answer["fee_payer_address"] = wire_address(signature.fee_payer_address)
+    return answer
