@@ -1,4 +1,4 @@
-"""Executed transactions in BCS, as a real node answered them: read, written again to the same bytes, told as in JSON."""
+"""Executed transactions and resources in BCS, as a real node answered them: read, written again to the same bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.fork._replay import COMMITTED, read_committed
 from toolkit.move._bcs import Reader
+from toolkit.vm._state import Group
 from toolkit.wire._bcs_forms import encoded, whole
 
 FILES = ("oracle/simulations", "batches/batches", "batches/more", "batches/endpoints")
@@ -73,3 +74,13 @@ def test_committed_transactions_say_what_the_json_says(exchanges):
             compared += 1
     assert refused >= 3
     assert compared >= 1
+
+
+def test_resources_of_an_account_have_the_form_of_a_group(exchanges):
+    """A resource group is put together from them where a node does not serve raw state values."""
+    count = 0
+    for path, data in exchanges[0]:
+        if path.partition("?")[0].endswith("/resources") and data != b"\0":
+            assert Group(data).encoded() == data
+            count += 1
+    assert count >= 8
