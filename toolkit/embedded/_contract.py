@@ -56,9 +56,8 @@ from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from toolkit.embedded._session import Session
+    from toolkit.embedded._session import Lent, Session
     from toolkit.embedded.types import signer
 
 
@@ -392,7 +391,7 @@ class Module(ContractCode):
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
-    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> Lent[_R]:
         """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow_mut(self._own(resource), at, type_arguments)

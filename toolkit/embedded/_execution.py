@@ -23,7 +23,6 @@ from toolkit.embedded.framework._object import ObjectModule
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes
-from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 from toolkit.wire._on_chain import SUCCESS, EmittedEvent
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._transaction import Executable
     from toolkit.vm._code import FunctionUse, Instruction
+    from toolkit.wire._signatures import SignatureModel
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
@@ -104,15 +104,14 @@ def _prologue_problems(snapshot: LedgerSnapshot, transaction: Transaction, *, ch
         yield "TRANSACTION_EXPIRED"
     if raw.chain_id != snapshot.chain_id:
         yield "BAD_CHAIN_ID"
-    sender, *others = transaction.authenticators()
+    sender, *others = transaction.who.by_account(raw.sender)
     if check_keys and _has_foreign_key(snapshot, [sender]):
         yield "INVALID_AUTH_KEY"
     yield from _replay_problems(snapshot, transaction, now)
     highest_fee = raw.max_gas_amount * raw.gas_unit_price
     if transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, highest_fee):
         yield "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
-    signature = transaction.signed.signature
-    if isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(transaction.signers) - 1:
+    if transaction.who.payer is not None and len(transaction.who.secondary) != len(transaction.who.addresses):
         yield "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
     if check_keys and _has_foreign_key(snapshot, others):
         yield "INVALID_AUTH_KEY"
@@ -154,9 +153,7 @@ def _framework_resource(snapshot: LedgerSnapshot, kind: StructType, address: str
     return None if value is None else snapshot.code.decoded(kind.kind.text, value.data)
 
 
-def _has_foreign_key(
-    snapshot: LedgerSnapshot, signers: Iterable[tuple[str, AccountSignature | TransactionSignature]]
-) -> bool:
+def _has_foreign_key(snapshot: LedgerSnapshot, signers: Iterable[tuple[str, SignatureModel]]) -> bool:
     """Return True if the public key of a signer does not belong to its account."""
     for address, signature in signers:
         key = signature.authentication_key()

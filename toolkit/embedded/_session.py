@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_group, read_resource
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
@@ -17,8 +16,7 @@ from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.wire._on_chain import EmittedEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
 
     from toolkit.embedded._contract import Module
     from toolkit.embedded._definitions import Definition
@@ -57,6 +55,42 @@ def store_value(kind: MoveType, value: Any) -> Any:
     """Check a value from contract code and convert it to a value that can be encoded."""
     taken = value if kind.take is None else kind.take(value)
     return taken if kind.lower is None else kind.lower(taken)
+
+
+class Lent(Generic[_V]):
+    """A context manager that yields a borrowed value and stores it; inside the block, nothing else can access it.
+
+    It has no attributes: what is assigned to it without a block would be lost.
+
+    Parameters
+    ----------
+    borrowed : set
+        What is borrowed in the execution.
+    what : object
+        Identifies the resource or table item.
+    value : object
+        The value.
+    store : callable
+        Stores the value.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[_V], None]) -> None:
+        self._parts = borrowed, what, value, store
+
+    def __enter__(self) -> _V:
+        borrowed, what, value, _ = self._parts
+        borrowed.add(what)
+        return value
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        borrowed, what, value, store = self._parts
+        borrowed.discard(what)
+        if kind is None:
+            store(value)
+        if isinstance(value, Struct):
+            freeze(value)
 
 
 def _is_write(value: Any, before: bytes, after: bytes) -> bool:
@@ -170,7 +204,7 @@ class Session:
         """Return a read-only copy of a resource."""
         return self._fetch("imm_borrow_global", resource, at, arguments, Access.READ_ONLY)[2]
 
-    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> Lent[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         kind, data, value = self._fetch("mut_borrow_global", resource, at, arguments, Access.BORROWED)
 
@@ -179,7 +213,7 @@ class Session:
             if _is_write(value, data, changed):
                 self._store(at, kind, changed)
 
-        return self._lent((parse_address(at), kind.tag), value, store)
+        return Lent(self._borrowed, (parse_address(at), kind.tag), value, store)
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
@@ -282,7 +316,7 @@ class Session:
         """Return a table item; abort if it does not exist."""
         return self._load(kind, decode_bcs(self.code.layout(kind.text), self._item_bytes(key)), access)
 
-    def item_mut(self, key: StateKey, key_kind: MoveType, kind: MoveType) -> AbstractContextManager[Any]:
+    def item_mut(self, key: StateKey, key_kind: MoveType, kind: MoveType) -> Lent[Any]:
         """Return a context manager that yields a table item and stores its changes; abort if it does not exist."""
         layout, data = self.code.layout(kind.text), self._item_bytes(key)
         value = self._load(kind, decode_bcs(layout, data), Access.BORROWED)
@@ -293,7 +327,7 @@ class Session:
             if _is_write(value, data, self._encode(layout, kind, value)):
                 self.write_item(key, key_kind, kind, value)
 
-        return self._lent(key, value, store)
+        return Lent(self._borrowed, key, value, store)
 
     def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
         """Store a table item."""
@@ -307,18 +341,6 @@ class Session:
         return data
 
     # -- borrowing -----------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _lent(self, what: Any, value: _V, store: Callable[[_V], None]) -> Iterator[_V]:
-        """Yield a borrowed value and store it; inside the block, nothing else can access it."""
-        self._borrowed.add(what)
-        try:
-            yield value
-            store(value)
-        finally:
-            self._borrowed.discard(what)
-            if isinstance(value, Struct):
-                freeze(value)
 
     def _check_not_borrowed(self, what: Any, name: str) -> None:
         """Raise ContractError if a resource or table item is currently borrowed with `borrow_mut`."""
