@@ -45,9 +45,7 @@ from toolkit.embedded._meter import Charges, Schedule
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, named_object_address
-from toolkit.move import FunctionId
-from toolkit.move._ids import address_to_bytes
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire import EntryFunction, SimulationRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "model-gas.md"
@@ -376,9 +374,8 @@ def published(contract: type[Module]) -> Callable[..., Charges]:
 
 def orderless(ledger: embedded.Ledger) -> Charges:
     """Transfer with a nonce."""
-    call = EncodedEntryFunction(FunctionId.parse(TRANSFER), (), (address_to_bytes("0xb0b1"), (6).to_bytes(8, "little")))
-    payload = EncodedPayloadV2(call, replay_protection_nonce=424242)
-    return ledger._commit(ledger._prepared(payload, sender=BOB)).output.charges
+    request = SimulationRequest(EntryFunction(TRANSFER, ["0xb0b1", 6]), sender=BOB, replay_protection_nonce=424242)
+    return ledger.execute(request).output.charges
 
 
 X1 = (

@@ -104,7 +104,7 @@ class Sent:
     index: int = 1
 
     def to_bcs(self, version: int) -> bytes:
-        info = b"\0" + u64(self.gas_used) + self.status + (b"\x20" + bytes(32)) * 3 + b"\0\0"
+        info = b"\0" + u64(self.gas_used) + self.status + bytes(3 * 32) + b"\0\0"
         events = [
             (b"\0" + key + u64(number) if key is not None else b"\1") + tag + text(data)
             for key, number, tag, data in self.events
@@ -117,7 +117,7 @@ class Sent:
             writes[-1] += b"" if metadata is None else metadata_bcs(metadata)
         write_set = b"\0" + uleb(len(writes)) + b"".join(writes)
         events_bcs = uleb(len(events)) + b"".join(events)
-        return u64(version) + b"\0" + self.transaction + info + events_bcs + b"\x20" + bytes(32) + write_set
+        return b"\0" + u64(version) + b"\0" + self.transaction + info + events_bcs + bytes(32) + write_set
 
 
 def state_change(key: bytes) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class StateNode(RecordedNode):
                 if not _wants_bcs(headers) or self.only_json:
                     return self._json(self.document(int(number)))
                 if int(number) not in self.versions:
-                    return self._bcs(u64(int(number)) + b"\3" + b"\x20" + bytes(32))
+                    return self._bcs(b"\0" + u64(int(number)) + b"\3" + bytes(32))
                 return self._bcs(self.block(int(number))[1].to_bcs(int(number)))
             case ["GET", "transactions"]:
                 start, limit = int(query["start"]), int(query["limit"])

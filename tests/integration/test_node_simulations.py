@@ -290,9 +290,10 @@ def test_a_fee_payer_without_coins_is_refused_and_nobody_is_not(url):
 def test_a_nonce_works_once():
     """A committed orderless transaction uses its nonce up until it expires; another nonce is free."""
     ledger = embedded.Ledger()
-    transaction = ledger._prepared(EncodedPayloadV2(_transfer(), None, 77), sender="0xa11ce")
-    assert ledger._commit(transaction).success
-    expires = transaction.raw.expiration_timestamp_secs
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 5])
+    done = ledger.execute(toolkit.SimulationRequest(call, sender="0xa11ce", replay_protection_nonce=77))
+    assert done.success
+    expires = done.request.raw.expiration_timestamp_secs
     with embedded.serve(ledger) as url:
         used, free = (
             _simulate(url, _raw(EncodedPayloadV2(_transfer(), None, nonce), expiration_timestamp_secs=expires))
@@ -339,8 +340,10 @@ def test_limits_of_gas_and_price_are_those_of_the_schedule(release):
     ledger = embedded.Ledger(release=release, accounts={"0xa11ce": 2**62, "0xb0b": 1})
 
     def status(gas, price):
-        prepared = ledger._prepared(_transfer(), sender="0xa11ce", gas=(gas, price))
-        return execute(ledger.chain.snapshot(ledger.head), prepared).vm_status
+        call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 5])
+        request = toolkit.SimulationRequest(call, sender="0xa11ce", max_gas_amount=gas, gas_unit_price=price)
+        transaction = ledger._transaction(request, ledger._payload(request))
+        return execute(ledger.chain.snapshot(ledger.head), transaction).vm_status
 
     assert status(highest, cheapest) == status(highest, dearest) == "Executed successfully"
     assert status(lowest, dearest) == "Out of gas"

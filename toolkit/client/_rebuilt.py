@@ -11,9 +11,9 @@ from toolkit.client._calls import AbisAt, function_abi, parameter_layouts
 from toolkit.client._simulation import Simulation, simulate
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Layout, decode_bcs, decode_json
-from toolkit.vm._signers import signers_of
 from toolkit.wire._requests import SimulatedPayload, UnknownPayload, parse_payload
 from toolkit.wire._signatures import NoAccountSignature
+from toolkit.wire._signers import any_is_keyless
 from toolkit.wire._transactions import PendingTransaction
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
     found = [*caveats]
     if "INVALID_AUTH_KEY" in simulation.vm_status and request.signature is not None:
         simulation = simulate(node, request.replace(signature=_absent(request.signature)))
-        is_keyless = signers_of(request.signature).any_is_keyless  # whose proof is charged as execution
+        is_keyless = any_is_keyless(request.signature)  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if is_keyless else frozenset()
         found.append(Caveat("the account's key has since been rotated; simulating without public keys", parts))
     return simulation, found

@@ -17,7 +17,7 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import ABILITIES, argument_type_of, is_framework, option_of, vector_of
 from toolkit.errors import InputError
 from toolkit.move import StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
-from toolkit.move._bcs import Reader, Writer, read_type_tag
+from toolkit.move._bcs import Reader, read_struct_tag, uleb128
 from toolkit.move._ids import address_to_bytes
 from toolkit.move._type_tags import substitute, wire_type
 from toolkit.wire._state_keys import struct_tag_bytes
@@ -48,9 +48,6 @@ _CACHED_VALUES = 256
 
 # Codecs are found by layout, and comparing equal layouts of two sets of modules takes longer than decoding a value.
 _shared_layout: Callable[[Layout], Layout] = lru_cache(_CACHE_SIZE)(lambda layout: layout)
-
-# The variant byte of a struct in a type tag; group maps store struct tags without it.
-_STRUCT = b"\x07"
 
 
 class StructType(NamedTuple):
@@ -297,22 +294,11 @@ def encode_group(members: Mapping[str, bytes]) -> bytes | None:
     """Return the bytes of a resource group, or None if it has no members."""
     if not members:
         return None
-    writer = Writer()
-    writer.uleb128(len(members))
-    for tag, data in sorted((struct_tag_bytes(tag), data) for tag, data in members.items()):
-        writer.fixed(tag)
-        writer.bytes(data)
-    return bytes(writer.getvalue())
+    items = sorted((struct_tag_bytes(tag), data) for tag, data in members.items())
+    return uleb128(len(items)) + b"".join(tag + uleb128(len(data)) + data for tag, data in items)
 
 
 @lru_cache(maxsize=4096)
 def _members(data: bytes) -> tuple[tuple[str, bytes], ...]:
-    members = []
     reader = Reader(data)
-    count = reader.uleb128()
-    position = reader.position
-    for _ in range(count):
-        inner = Reader(_STRUCT + data[position:])
-        members.append((str(read_type_tag(inner)), inner.bytes()))
-        position += inner.position - len(_STRUCT)
-    return tuple(members)
+    return tuple((str(read_struct_tag(reader)), reader.bytes()) for _ in range(reader.length()))

@@ -27,8 +27,8 @@ from toolkit.embedded.types import (
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move._bcs import Writer, uleb128
-from toolkit.move._module_metadata import GROUP_MEMBER, METADATA_KEY, METADATA_TABLE
+from toolkit.move._bcs import uleb128
+from toolkit.move._module_metadata import GROUP_MEMBER, METADATA_KEY, METADATA_TABLE, Attribute, ModuleMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,31 +62,15 @@ def modelled_bytecode(
         + _STRUCT_BYTES * len(structs)
         + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
     )
-    start = MAGIC + (_metadata(errors, groups) if errors or groups else b"")
+    start = MAGIC
+    if errors or groups:
+        named = {reason: (error.name, error.description) for reason, error in errors.items()}
+        members = {name: (Attribute(GROUP_MEMBER, (group,)),) for name, group in groups.items()}
+        entry = METADATA_KEY, ModuleMetadata(named, members).to_bcs()
+        table = b"".join(uleb128(len(one)) + one for one in entry)
+        header = 1, METADATA_TABLE, 0, len(table)  # one table: its kind, offset and size
+        start += b"".join(map(uleb128, header)) + table
     return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
-
-
-def _metadata(errors: Mapping[int, AbortCode], groups: Mapping[str, str]) -> bytes:
-    """Return a bytecode header and one table: the metadata, which names the error constants and the resource groups.
-
-    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors by reason, a map of the attributes of structs,
-    and an empty map of the attributes of functions.
-    """
-    value = Writer()
-    value.uleb128(len(errors))
-    for reason, error in sorted(errors.items()):
-        value.u64(reason)
-        value.string(error.name)
-        value.string(error.description)
-    value.uleb128(len(groups))
-    for name, group in sorted(groups.items()):
-        value.string(name)
-        value.fixed(bytes([1, GROUP_MEMBER, 1]))  # one attribute with one argument
-        value.string(group)
-    value.fixed(b"\0")
-    table = b"".join(uleb128(len(one)) + one for one in (METADATA_KEY, value.getvalue()))
-    header = 1, METADATA_TABLE, 0, len(table)  # one table: its kind, offset and size
-    return b"".join(map(uleb128, header)) + table
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._definitions import Function, FunctionMark
 from toolkit.embedded._meter import FREE, Charges, Meter, call_in_row, free_meter
 from toolkit.embedded._primitives import signer_of
-from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
+from toolkit.embedded._session import LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, Transaction, encode_stored
-from toolkit.embedded._vm_status import EXECUTED, SUCCESS, AbortCode, MoveAbort, VmError
+from toolkit.embedded._vm_status import EXECUTED, AbortCode, MoveAbort, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
@@ -23,9 +23,10 @@ from toolkit.embedded.framework._object import ObjectModule
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes
-from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
+from toolkit.wire._on_chain import SUCCESS, EmittedEvent
+from toolkit.wire._state_keys import struct_tag_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._transaction import Executable
     from toolkit.vm._code import FunctionUse, Instruction
+    from toolkit.wire._signatures import SignatureModel
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
@@ -64,6 +66,8 @@ _PRICES = {
     "Abort": "abort",
     "Ret": "ret",
 }
+
+_NUMBER_BYTES = 8  # of a sequence number
 
 MAX_VIEW_GAS = 2_000_000
 """Maximum number of gas units that a view may use (``max_gas_view_function`` in a node's configuration)."""
@@ -100,15 +104,14 @@ def _prologue_problems(snapshot: LedgerSnapshot, transaction: Transaction, *, ch
         yield "TRANSACTION_EXPIRED"
     if raw.chain_id != snapshot.chain_id:
         yield "BAD_CHAIN_ID"
-    sender, *others = transaction.authenticators()
+    sender, *others = transaction.who.by_account(raw.sender)
     if check_keys and _has_foreign_key(snapshot, [sender]):
         yield "INVALID_AUTH_KEY"
     yield from _replay_problems(snapshot, transaction, now)
     highest_fee = raw.max_gas_amount * raw.gas_unit_price
     if transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, highest_fee):
         yield "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
-    signature = transaction.signed.signature
-    if isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(transaction.signers) - 1:
+    if transaction.who.payer is not None and len(transaction.who.secondary) != len(transaction.who.addresses):
         yield "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
     if check_keys and _has_foreign_key(snapshot, others):
         yield "INVALID_AUTH_KEY"
@@ -150,9 +153,7 @@ def _framework_resource(snapshot: LedgerSnapshot, kind: StructType, address: str
     return None if value is None else snapshot.code.decoded(kind.kind.text, value.data)
 
 
-def _has_foreign_key(
-    snapshot: LedgerSnapshot, signers: Iterable[tuple[str, AccountSignature | TransactionSignature]]
-) -> bool:
+def _has_foreign_key(snapshot: LedgerSnapshot, signers: Iterable[tuple[str, SignatureModel]]) -> bool:
     """Return True if the public key of a signer does not belong to its account."""
     for address, signature in signers:
         key = signature.authentication_key()
@@ -462,7 +463,7 @@ def execute(
             writes={},
             events=(),
             discarded=True,
-            execution_status=VmError(problem).execution_status,
+            status=VmError(problem).outcome,
         )
     raw = transaction.raw
     if meter is None:
@@ -495,7 +496,7 @@ def execute(
         charges=charges,
         writes=writes,
         events=tuple(session.events),
-        execution_status=SUCCESS if failure is None else failure.execution_status,
+        status=SUCCESS if failure is None else failure.outcome,
         tables=session.tables,
     )
 
@@ -525,6 +526,12 @@ def _undo(session: Session, transaction: Transaction) -> dict[StateKey, StateVal
         return {}
 
 
+def _event_size(event: EmittedEvent) -> int:
+    """Return the bytes charged for an event: type and data, and if it has a handle, the key and sequence number."""
+    handle = 0 if event.key is None else len(event.key) + _NUMBER_BYTES
+    return 1 + len(struct_tag_bytes(event.type)) + len(event.data) + handle
+
+
 def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
     """Charge for a transaction, its events and its writes; return the values with the deposits paid for them."""
     meter, schedule, is_paid = session.meter, session.snapshot.schedule, transaction.raw.gas_unit_price > 0
@@ -532,7 +539,7 @@ def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey,
     byte_price = schedule["txn.storage_fee_per_state_byte"] if is_paid else 0
     meter.charge_io("txn.storage_io_per_transaction_byte_write", transaction.size)
     for event in session.events:
-        meter.charge_io("txn.storage_io_per_event_byte_write", event.size, event)
+        meter.charge_io("txn.storage_io_per_event_byte_write", _event_size(event), event)
     stored: dict[StateKey, StateValue] = {}
     for key, data in session.writes.items():
         before = session.committed(key)

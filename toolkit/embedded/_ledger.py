@@ -30,12 +30,12 @@ from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWOR
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
 from toolkit.errors import Aborted, InputError
-from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
+from toolkit.move import FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import U64_MAX
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import Batch, EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript, encoded_payload, payload_parts
+from toolkit.wire._bcs_requests import EncodedEntryFunction, encoded_payload, payload_parts
 from toolkit.wire._requests import SimulatedPayload, called_by
 
 if TYPE_CHECKING:
@@ -201,13 +201,12 @@ class ContractPackage(NamedTuple):
             deps[address, needed] = None
         return cls(name, owner, definitions, modules, tuple(deps), code)
 
-    def call(self) -> EncodedEntryFunction:
-        """Return the payload of the publishing transaction."""
+    def call(self) -> EntryFunction:
+        """Return the call of the publishing transaction."""
         metadata = self.code.struct(Code.PackageMetadata, ())
         described = store_value(metadata.kind, package_metadata(self.name, self.modules, 0, self.deps))
-        blobs = encode_bcs(self.code.layout("vector<vector<u8>>"), [one.bytecode for one in self.definitions])
-        arguments = (encode_bcs(Bytes(), encode_bcs(metadata.layout, described)), blobs)
-        return EncodedEntryFunction(FunctionId("0x1", "code", "publish_package_txn"), (), arguments)
+        codes = [one.bytecode for one in self.definitions]
+        return EntryFunction("0x1::code::publish_package_txn", [encode_bcs(metadata.layout, described), codes])
 
     def run(self, session: Session, _: Transaction) -> None:
         """Write the code, register the package, and run ``init_module`` of new modules."""
@@ -236,6 +235,7 @@ def _package_with(module: str, registered: Sequence[dict[str, Any]]) -> str | No
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000
+_GOVERNANCE_MAX_GAS = 2_000_000
 _PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of bytecode is charged by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
@@ -775,15 +775,11 @@ class Ledger:
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
         )
-        return self._checked(self._commit(self._requested(request, committed=True)), check)
-
-    def _fund_new(self, address: str) -> None:
-        """Fund a payer that does not have an account, if `fund_new_senders` is set."""
-        if self.fund_new_senders and not self.resource(address, "0x1::account::Account"):
-            self.fund(address)
-
-    def _checked(self, committed: CommittedTransaction, check: bool | None) -> CommittedTransaction:  # noqa: FBT001 - only passed on
-        """Return a transaction, or raise Aborted if it failed and `check` or `raise_on_failure` is true."""
+        payload = self._payload(request)  # first, because it is checked
+        payer = request.sender if request.fee_payer is None else request.fee_payer
+        if self.fund_new_senders and not self.resource(payer, "0x1::account::Account"):
+            self.fund(payer)
+        committed = self._commit(self._transaction(request, payload))
         if committed.success or not (self.raise_on_failure if check is None else check):
             return committed
         raise Aborted(committed.vm_status, committed.vm_status, committed)
@@ -872,7 +868,9 @@ class Ledger:
             If the release is not known.
         """
         blob = self._schedule_blob(schedule)
-        return self.commit("0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=2_000_000)
+        return self.commit(
+            "0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=_GOVERNANCE_MAX_GAS
+        )
 
     def set_features(self, *, enable: Sequence[int] = (), disable: Sequence[int] = ()) -> CommittedTransaction:
         """Switch features of the framework on or off in a governance transaction.
@@ -936,8 +934,9 @@ class Ledger:
         actions = b"".join(definition.bytecode for definition in definitions) + blob
         actions += repr((enable, disable)).encode()
         digest = hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC))
-        script = EncodedScript(_SCRIPT_MAGIC + digest)
-        committed = self._commit(self._prepared(script, "0x1", gas=(2_000_000, None)), run, definitions=definitions)
+        request = SimulationRequest(Script(_SCRIPT_MAGIC + digest), sender="0x1", max_gas_amount=_GOVERNANCE_MAX_GAS)
+        transaction = self._transaction(request, encoded_payload(request.payload, None, None))
+        committed = self._commit(transaction, run, definitions=definitions)
         if not committed.success:
             raise InputError(f"the governance script failed at version {committed.version:,}: {committed.vm_status}")
         return committed
@@ -968,47 +967,12 @@ class Ledger:
         ready = ContractPackage.of(contracts, package, self)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
             self.fund(ready.owner)
-        transaction = self._prepared(ready.call(), ready.owner, gas=(_PUBLISHING_MAX_GAS, None))
+        request = SimulationRequest(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
+        transaction = self._transaction(request, self._payload(request))
         committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
             raise InputError(f"publishing {ready.name} failed at version {committed.version:,}: {committed.vm_status}")
         return committed
-
-    def _prepared(
-        self,
-        payload: EncodedPayload,
-        sender: str,
-        secondary_signers: Sequence[str] = (),
-        fee_payer: str | None = None,
-        *,
-        gas: tuple[int | None, int | None] = (None, None),
-    ) -> Transaction:
-        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
-
-        `gas` is the maximum gas amount and the gas unit price; None selects the default.
-        """
-        address, (max_gas_amount, gas_unit_price) = parse_address(sender), gas
-        account = execution.find_account(self.chain.snapshot(self.head), address)
-        sequence_number, expires_after_s = 0 if account is None else account["sequence_number"], _EXPIRES_AFTER_S
-        if payload_parts(payload).nonce is not None:  # the largest number represents that there is none
-            sequence_number, expires_after_s = U64_MAX, _ORDERLESS_EXPIRES_AFTER_S
-        raw = wire.RawTransaction(
-            sender=address,
-            sequence_number=sequence_number,
-            payload=payload,
-            max_gas_amount=_DEFAULT_MAX_GAS if max_gas_amount is None else max_gas_amount,
-            gas_unit_price=_DEFAULT_PRICE if gas_unit_price is None else gas_unit_price,
-            expiration_timestamp_secs=self.chain.next_time_us // 1_000_000 + expires_after_s,
-            chain_id=self.chain.chain_id,
-        )
-        signature = placeholder_signature(
-            self.chain.digest,
-            address,
-            sequence_number,
-            others=[parse_address(signer) for signer in secondary_signers],
-            fee_payer=None if fee_payer is None else parse_address(fee_payer),
-        )
-        return Transaction(wire.SignedTransaction(raw, signature))
 
     def profile(
         self,
@@ -1055,7 +1019,7 @@ class Ledger:
         if version is not None:
             raise InputError("version applies to view functions only: transactions are profiled at the head")
         request = _request_of(call, sender=sender)
-        signed = self._requested(request, committed=False).signed
+        signed = self._transaction(request, self._payload(request)).signed
         transaction = Transaction(replace(signed, signature=request.signature_to_send()))
         raw, snapshot = transaction.raw, self.chain.snapshot(self.head)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
@@ -1079,21 +1043,43 @@ class Ledger:
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
-        """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
+    def _payload(self, request: SimulationRequest) -> EncodedPayload:
+        """Return the payload of a request, whose arguments are checked against the published modules."""
         inner = called_by(request.payload)
-        payload: EncodedPayload
         if isinstance(inner, Batch):
             from toolkit.embedded._straight import compose_batch  # late: it imports the machine
 
-            payload = compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
-        else:
-            layouts = None if inner is None else self._layouts(inner)
-            payload = encoded_payload(request.payload, request.replay_protection_nonce, layouts)
-        if committed:
-            self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
-        gas = request.max_gas_amount, request.gas_unit_price
-        return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
+            return compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
+        layouts = None if inner is None else self._layouts(inner)
+        return encoded_payload(request.payload, request.replay_protection_nonce, layouts)
+
+    def _transaction(self, request: SimulationRequest, payload: EncodedPayload) -> Transaction:
+        """Return a transaction with sequence number, expiration and placeholder signatures filled in.
+
+        A payload with a nonce has the sequence number that represents "none".
+        """
+        sender, payer = parse_address(request.sender), request.fee_payer
+        account = execution.find_account(self.chain.snapshot(self.head), sender)
+        sequence_number, expires_after_s = 0 if account is None else account["sequence_number"], _EXPIRES_AFTER_S
+        if payload_parts(payload).nonce is not None:  # the largest number represents that there is none
+            sequence_number, expires_after_s = U64_MAX, _ORDERLESS_EXPIRES_AFTER_S
+        raw = wire.RawTransaction(
+            sender=sender,
+            sequence_number=sequence_number,
+            payload=payload,
+            max_gas_amount=_DEFAULT_MAX_GAS if request.max_gas_amount is None else request.max_gas_amount,
+            gas_unit_price=_DEFAULT_PRICE if request.gas_unit_price is None else request.gas_unit_price,
+            expiration_timestamp_secs=self.chain.next_time_us // 1_000_000 + expires_after_s,
+            chain_id=self.chain.chain_id,
+        )
+        signature = placeholder_signature(
+            self.chain.digest,
+            sender,
+            sequence_number,
+            others=[parse_address(signer) for signer in request.secondary_signers],
+            fee_payer=None if payer is None else parse_address(payer),
+        )
+        return Transaction(wire.SignedTransaction(raw, signature))
 
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...] | None:
         """Return the layouts of a call's parameters at the head, without signers; None if its arguments are BCS."""

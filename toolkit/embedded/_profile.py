@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit._present.notebook import literal
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.embedded._meter import Meter, Schedule, call_in_row
-from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
+from toolkit.wire._on_chain import EmittedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.embedded._code import BoundFunction, CodeSet, decode_group
+from toolkit.embedded._code import CodeSet, decode_group
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._state import StateKey, VersionedState, state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import StructTag, decode_bcs, encode_json, parse_type_tag
-from toolkit.move._bcs import Writer, write_type_tag
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
-from toolkit.wire._bcs_requests import EncodedScript, script_argument_json
+from toolkit.wire._bcs_forms import TYPE_TAG, converted, encoded
+from toolkit.wire._bcs_requests import EncodedScript
+from toolkit.wire._on_chain import ExecutedTransaction, Write, executed_transaction, request_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._session import EmittedEvent, TableTypes
+    from toolkit.embedded._session import TableTypes
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
-    from toolkit.wire import TransactionSignature
+    from toolkit.wire._on_chain import EmittedEvent
 
 
 _ZERO_HASH = f"0x{'0' * 64}"
@@ -36,8 +35,7 @@ _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000
 
 # Kinds whose transactions end with a checkpoint of the state.
 _CHECKPOINTS = {TransactionKind.STATE_CHECKPOINT, TransactionKind.BLOCK_EPILOGUE, TransactionKind.GENESIS}
-_NO_HASH = bytes(32)  # a simulation has no state to hash
-_CREATION, _MODIFICATION, _DELETION = range(3)
+_SIMULATED = executed_transaction(converted(TYPE_TAG, wire_type, parse_type_tag))
 
 
 def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
@@ -108,69 +106,32 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 
 def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
-    """Return events; the key and the sequence number of a module event are zeros, because it has no handle."""
-    return [_event_json(code, event) for event in events]
+    """Return events."""
+    return [event.to_json(value_json(code, event.type, event.data)) for event in events]
 
 
-def _event_json(code: CodeSet, event: EmittedEvent) -> dict[str, Any]:
-    address, creation_number = event.key or ("0x0", 0)
-    return {
-        "guid": {"creation_number": str(creation_number), "account_address": wire_address(address)},
-        "sequence_number": str(event.sequence_number),
-        "type": event.type,
-        "data": value_json(code, event.type, event.data),
-    }
+def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
+    def arguments(executable: Executable) -> list[Any] | None:
+        """Return arguments decoded with the call's signature, or None if they do not match it."""
+        try:
+            if not isinstance(executable, EncodedScript):
+                wanted, given = executable.function, executable.arguments
+                bound = code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
+            elif (known := find_script(executable.code)) is not None:
+                bound = code.script(known.function, executable.type_arguments)
+                given = tuple(argument.to_bcs() for argument in executable.arguments)
+            else:
+                return None
+            pairs = zip(bound.parameters, given, strict=True)
+            return [encode_json(layout, decode_bcs(layout, data)) for layout, data in pairs]
+        except (VmError, ValueError):
+            return None
 
+    def script_abi(bytecode: bytes) -> dict[str, Any] | None:
+        known = find_script(bytecode)
+        return None if known is None else known.abi
 
-def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
-    """Return a payload; orderless payloads have the same JSON as other payloads."""
-    inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
-    if transaction.multisig_address is None:
-        return inner or {}
-    wanted = {} if inner is None else {"transaction_payload": inner}
-    return {"multisig_address": wire_address(transaction.multisig_address), **wanted, "type": "multisig_payload"}
-
-
-def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
-    tags = [wire_type(argument) for argument in executable.type_arguments]
-    if isinstance(executable, EncodedScript):
-        known = find_script(executable.code)
-        given = [argument.to_bcs() for argument in executable.arguments]
-        find = None if known is None else partial(code.script, known.function, executable.type_arguments)
-        # A script that is not declared has no ABI: its arguments are rendered by their own kinds.
-        arguments = _arguments_json(find, given) or list(map(script_argument_json, executable.arguments))
-        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None if known is None else known.abi}
-        return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
-    wanted = executable.function
-    find = partial(code.function, wanted.address, wanted.module, wanted.name, executable.type_arguments)
-    plain = [f"0x{data.hex()}" for data in executable.arguments]
-    return {
-        "function": wanted.wire,
-        "type_arguments": tags,
-        "arguments": _arguments_json(find, executable.arguments) or plain,
-        "type": "entry_function_payload",
-    }
-
-
-def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequence[bytes]) -> list[Any]:
-    """Return arguments decoded with the call's signature, or an empty list if they do not match it."""
-    try:
-        layouts = () if find is None else find().parameters
-        return [encode_json(layout, decode_bcs(layout, data)) for layout, data in zip(layouts, arguments, strict=True)]
-    except (VmError, ValueError):
-        return []
-
-
-def signature_json(signature: TransactionSignature) -> dict[str, Any]:
-    """Return a signature with addresses in the form of the REST API."""
-    if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
-        signature = SingleSenderSignature(signature)
-    answer = signature.to_wire()
-    if isinstance(signature, MultiAgentSignature | FeePayerSignature):
-        answer["secondary_signer_addresses"] = [wire_address(one) for one in signature.secondary_signer_addresses]
-    if isinstance(signature, FeePayerSignature):
-        answer["fee_payer_address"] = wire_address(signature.fee_payer_address)
-    return answer
+    return request_json(request.signed, arguments, script_abi)
 
 
 def simulation_json(chain: Chain, request: Transaction, output: Output, version: int) -> dict[str, Any]:
@@ -271,20 +232,6 @@ def _outcome_json(chain: Chain, version: int, hash_: str, output: Output) -> dic
     }
 
 
-def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
-    raw = request.raw
-    return {
-        "sender": wire_address(raw.sender),
-        "sequence_number": str(raw.sequence_number),
-        "max_gas_amount": str(raw.max_gas_amount),
-        "gas_unit_price": str(raw.gas_unit_price),
-        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
-        "payload": payload_json(code, request),
-        "signature": signature_json(request.signed.signature),
-        "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
-    }
-
-
 def simulation_bcs(request: Transaction, output: Output, *, state: VersionedState, version: int) -> bytes:
     """Return a simulated transaction in BCS: a single ``TransactionOnChainData``, not a vector.
 
@@ -301,35 +248,19 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
 
     Notes
     -----
-    ``TransactionOnChainData`` consists of version, transaction (variant 0: user transaction), info, events, accumulator
-    root hash and changes. Written values have no metadata; public networks store there when a slot was created.
+    Written values have no metadata; public networks store there when a slot was created.
     """
-    writer = Writer()
-    writer.u64(version)
-    writer.fixed(b"\0" + request.signed.to_bcs())
-    writer.uleb128(0)  # info, V0
-    writer.u64(output.charges.total_charge_gas_units)
-    writer.fixed(output.execution_status + bytes.fromhex(request.hash[2:]))
-    writer.fixed(_NO_HASH + _NO_HASH)  # event root, state change
-    writer.fixed(b"\0\0")  # neither a state checkpoint nor auxiliary info
-    writer.uleb128(len(output.events))
-    for event in output.events:
-        writer.uleb128(0 if event.key is not None else 1)  # V1, of a handle, or V2
-        if event.key is not None:
-            writer.u64(event.key.creation_number)
-            writer.fixed(address_to_bytes(event.key.address))
-            writer.u64(event.sequence_number)
-        write_type_tag(writer, parse_type_tag(event.type))
-        writer.bytes(event.data)
-    writer.fixed(_NO_HASH)  # accumulator root
-    writer.uleb128(0)  # write set, V0: a map sorted by the bytes of its keys
-    writer.uleb128(len(output.writes))
-    for data, key in sorted((state_key_bytes(key), key) for key in output.writes):
-        writer.fixed(data)
-        value = output.writes[key]
-        if value is None:
-            writer.uleb128(_DELETION)
-        else:
-            writer.uleb128(_CREATION if state.read(key, version) is None else _MODIFICATION)
-            writer.bytes(value.data)
-    return writer.getvalue()
+    writes: dict[bytes, Write] = {}
+    for key, value in output.writes.items():
+        operation = "create" if state.read(key, version) is None else "modify"
+        writes[state_key_bytes(key)] = Write("delete", None) if value is None else Write(operation, value.data)
+    simulated = ExecutedTransaction(
+        version=version,
+        signed=request.signed,
+        gas_used=output.charges.total_charge_gas_units,
+        status=output.status,
+        transaction_hash=bytes.fromhex(request.hash[2:]),
+        events=output.events,
+        writes=writes,
+    )
+    return encoded(_SIMULATED, simulated)

@@ -22,7 +22,7 @@ from toolkit.embedded._code import CodeSet
 from toolkit.embedded._contract import Module, code_digest
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
-from toolkit.embedded._session import EmittedEvent, TableTypes
+from toolkit.embedded._session import TableTypes
 from toolkit.embedded._state import StateKey, StateValue
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
 from toolkit.embedded.framework import FRAMEWORK
@@ -30,6 +30,7 @@ from toolkit.embedded.framework._coin import UnflaggedCoin
 from toolkit.errors import InputError
 from toolkit.move._ids import wire_address
 from toolkit.wire import SignedTransaction
+from toolkit.wire._on_chain import EmittedEvent
 
 if TYPE_CHECKING:
     import os

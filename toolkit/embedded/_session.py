@@ -13,7 +13,7 @@ from toolkit.embedded.types import READ_ONLY, Access, MoveType, Struct, freeze, 
 from toolkit.errors import ContractError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
-from toolkit.wire._state_keys import struct_tag_bytes
+from toolkit.wire._on_chain import EmittedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +26,6 @@ _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
 _NOT_FOUND = AbortCode(0x6507, "")  # of a native table function
-
-
-_HANDLE_BYTES = 48  # BCS of the key, 8 + 32 bytes, and of the sequence number, 8
 
 
 class LedgerSnapshot(NamedTuple):
@@ -49,28 +46,6 @@ class TableTypes(NamedTuple):
     value: str
 
 
-class EventKey(NamedTuple):
-    """The key of an event handle: the address that created the handle, and the creation number at that address."""
-
-    address: str
-    creation_number: int
-
-
-class EmittedEvent(NamedTuple):
-    """An event: its type as the REST API prints it, its BCS bytes, and its key and number if it has a handle."""
-
-    type: str
-    data: bytes
-    key: EventKey | None = None
-    sequence_number: int = 0
-
-    @property
-    def size(self) -> int:
-        """Number of bytes charged: type and data, and for an event with a handle also key and sequence number."""
-        type_tag_bytes = 1 + len(struct_tag_bytes(self.type))
-        return type_tag_bytes + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
-
-
 def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
     """Convert a decoded value to the value that contract code uses."""
     return plain if kind.lift is None else kind.lift(session, plain)
@@ -84,6 +59,8 @@ def store_value(kind: MoveType, value: Any) -> Any:
 
 class Lent(Generic[_V]):
     """A context manager that yields a borrowed value and stores it; inside the block, nothing else can access it.
+
+    It has no attributes: what is assigned to it without a block would be lost.
 
     Parameters
     ----------
@@ -385,11 +362,11 @@ class Session:
         if handle.move_access is Access.READ_ONLY:
             raise ContractError(f"the counter of this event handle would not be stored: {READ_ONLY}")
         identifier = handle.guid.id
-        key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
+        key = int(identifier.creation_num).to_bytes(8, "little") + address_to_bytes(identifier.addr)
         self.emit(event, arguments, key, handle.counter)
         handle.counter += 1
 
-    def emit(self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, number: int = 0) -> None:
+    def emit(self, event: Struct, arguments: tuple[TypeTag, ...], key: bytes | None = None, number: int = 0) -> None:
         """Record an event with a handle, or a module event if `key` is None."""
         kind = self.code.struct(type(event), arguments)
         data = self._encode(kind.layout, kind.kind, event)

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import Unsupported
-from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
-from toolkit.vm._batch import check_straight, compose, is_straight, literal_type, module_of_abi
+from toolkit.vm._batch import check_straight, compose, is_straight, literal_type, module_of_abi, types_of
 from toolkit.vm._errors import MoveError
 from toolkit.vm._module import read_script
-from toolkit.vm._types import SIGNER, SIGNER_REFERENCE, Primitive, Struct, Type, Vector, ability_bits, from_tag
+from toolkit.vm._types import SIGNER, SIGNER_REFERENCE, Primitive, Struct, Type, Vector, ability_bits
 from toolkit.wire._bcs_requests import EncodedScript, ScriptArgument, encoded_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from toolkit.embedded._code import CodeSet
     from toolkit.move import Layout, ModuleAbi
     from toolkit.vm._batch import ModuleCode
@@ -129,10 +126,6 @@ def _check_function(module: ModuleAbi, handle: FunctionHandle) -> None:
     function = module.function(handle.name)
     if function is None or function.visibility != "public":
         raise VmError("LOOKUP_FAILED")
-    types = _types(function.params), _types(function.return_), len(function.generic_type_params)
+    types = types_of(function.params), types_of(function.return_), len(function.generic_type_params)
     if types != (handle.parameters, handle.results, len(handle.type_parameters)):
         raise VmError("TYPE_MISMATCH", "imported function mismatches expectation")
-
-
-def _types(texts: Iterable[str]) -> tuple[Type, ...]:
-    return tuple(from_tag(parse_type_tag(text, abi=True)) for text in texts)

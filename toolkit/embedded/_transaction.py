@@ -13,23 +13,25 @@ import msgspec
 from toolkit._present.tables import Listing
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.embedded._code import CodeSet, decode_group
-from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import decode_bcs, parse_address, parse_type_tag
+from toolkit.move import decode_bcs, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 from toolkit.wire._bcs_forms import encoded
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, payload_parts
+from toolkit.wire._on_chain import SUCCESS
+from toolkit.wire._signers import signers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.embedded._meter import Charges
-    from toolkit.embedded._session import EmittedEvent, TableTypes
+    from toolkit.embedded._session import TableTypes
     from toolkit.embedded._state import StateKey, StateValue
-    from toolkit.wire import AccountSignature, SignedTransaction, TransactionSignature
+    from toolkit.wire import SignedTransaction, TransactionSignature
     from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript
+    from toolkit.wire._on_chain import EmittedEvent, Status
 
     Executable = EncodedEntryFunction | EncodedScript
 
@@ -59,41 +61,27 @@ class Transaction:
         The transaction as it is encoded in BCS.
     """
 
-    __slots__ = ("executable", "fee_payer", "hash", "multisig_address", "nonce", "raw", "signed", "signers", "size")
+    __slots__ = ("executable", "hash", "multisig_address", "nonce", "raw", "signed", "size", "who")
 
     def __init__(self, signed: SignedTransaction) -> None:
         data = signed.to_bcs()
-        signature = signed.signature
         self.signed = signed
         self.raw = signed.raw
         self.size = len(data)
         self.hash = f"0x{hashlib.sha3_256(_HASH_SALT + data).hexdigest()}"
-        # The sender, then the secondary signers; without the fee payer.
-        self.signers: tuple[str, ...] = (self.raw.sender,)
-        self.fee_payer: str | None = None
-        if isinstance(signature, MultiAgentSignature | FeePayerSignature):
-            self.signers += tuple(map(parse_address, signature.secondary_signer_addresses))
-        if isinstance(signature, FeePayerSignature):
-            self.fee_payer = parse_address(signature.fee_payer_address)
+        self.who = signers_of(signed.signature)
         # `executable` is None for a payload that a multisig account has stored on chain.
         self.executable, self.multisig_address, self.nonce = payload_parts(signed.raw.payload)
 
-    def authenticators(self) -> list[tuple[str, AccountSignature | TransactionSignature]]:
-        """Return (address, signature) for the sender, the secondary signers and the fee payer, in this order."""
-        signature = self.signed.signature
-        if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
-            return [(self.raw.sender, signature)]
-        found: list[tuple[str, AccountSignature | TransactionSignature]] = [(self.raw.sender, signature.sender)]
-        # Execution refuses the transaction if there is not one signature per address (see `_execution`).
-        found += zip(self.signers[1:], signature.secondary_signers, strict=False)
-        if isinstance(signature, FeePayerSignature):
-            found.append((parse_address(signature.fee_payer_address), signature.fee_payer_signer))
-        return found
+    @property
+    def signers(self) -> tuple[str, ...]:
+        """Addresses of the sender and the secondary signers."""
+        return (self.raw.sender, *self.who.addresses)
 
     @property
     def payer(self) -> str:
         """Address that pays the fee."""
-        return self.fee_payer or self.raw.sender
+        return self.who.payer_address or self.raw.sender
 
 
 def encode_stored(executable: Executable) -> bytes:
@@ -110,7 +98,7 @@ class Output(NamedTuple):
     writes: dict[StateKey, StateValue | None]
     events: tuple[EmittedEvent, ...]
     discarded: bool = False
-    execution_status: bytes = SUCCESS  # BCS
+    status: Status = SUCCESS
     tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
 
 

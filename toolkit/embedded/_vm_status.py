@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolkit.errors import InputError
-from toolkit.move._bcs import Writer
-from toolkit.move._ids import ModuleId
 from toolkit.wire._aborts import VM_STATUS_CODES
+from toolkit.wire._on_chain import SCRIPT, Status
 
 EXECUTED = "Executed successfully"
 
@@ -21,10 +20,6 @@ _WITHOUT_MESSAGE = {
     "EXECUTION_STACK_OVERFLOW": "EXECUTION_STACK_OVERFLOW",
     "VECTOR_OPERATION_ERROR": "VECTOR_OPERATION_ERROR with sub status 1",
 }
-
-# BCS of an ``ExecutionStatus``, by variant.
-_OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
-SUCCESS = b"\x00"
 
 _MAX_REASON = 0xFFFF
 _EXECUTION_FAILURES = {
@@ -228,22 +223,14 @@ class VmError(BaseException):
         return self.message or f"VMError with status {status} at location {self.location or 'UNDEFINED'}"
 
     @property
-    def execution_status(self) -> bytes:
-        """The transaction's ``ExecutionStatus`` in BCS; the function index and the code offset are 0."""
-        writer = Writer()
+    def outcome(self) -> Status:
+        """The status as a record; the function index and the code offset are 0."""
         if self.status == "OUT_OF_GAS":
-            writer.uleb128(_OUT_OF_GAS)
-        elif self.status in _EXECUTION_FAILURES:
-            writer.uleb128(_EXECUTION_FAILURE)
-            _write_location(writer, "::".join(self.location.split("::")[:2]))
-            writer.u16(0)
-            writer.u16(0)
-        else:
-            writer.uleb128(_MISCELLANEOUS)
-            writer.bool(self.vm_error_code > 0)
-            if self.vm_error_code:
-                writer.u64(self.vm_error_code)
-        return writer.getvalue()
+            return Status("out_of_gas", self.status)
+        if self.status not in _EXECUTION_FAILURES:
+            return Status("miscellaneous_error", self.status)
+        module = "::".join(self.location.split("::")[:2])
+        return Status("execution_failure", self.status, module or SCRIPT, 0, 0)
 
 
 class MoveAbort(VmError):  # noqa: N818 - the name in Move
@@ -271,24 +258,9 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
         return self._text
 
     @property
-    def execution_status(self) -> bytes:
-        """The transaction's ``ExecutionStatus`` in BCS, with the name of the abort code if it has a name."""
-        writer = Writer()
-        writer.uleb128(_MOVE_ABORT)
-        _write_location(writer, self.module)
-        writer.u64(self.code.code)
-        named = bool(self.code.name and self.module)
-        writer.bool(named)
-        if named:
-            writer.string(self.code.name)
-            writer.string(self.code.description)
-        return writer.getvalue()
-
-
-def _write_location(writer: Writer, module: str) -> None:
-    """Append the location of a failure: a module, or a script if `module` is empty."""
-    writer.uleb128(0 if module else 1)
-    if module:
-        at = ModuleId.parse(module)
-        writer.address(at.address)
-        writer.string(at.name)
+    def outcome(self) -> Status:
+        """The status as a record, with the name of the abort code if it has a name."""
+        code = self.code
+        if not (code.name and self.module):
+            return Status("abort", code.code, self.module or SCRIPT)
+        return Status("abort", code.code, self.module, reason=code.name, description=code.description)

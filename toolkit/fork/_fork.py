@@ -22,7 +22,7 @@ from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._state import Group, module_key
 from toolkit.vm._types import Struct, from_tag
-from toolkit.wire import EntryFunction
+from toolkit.wire import Batch, EntryFunction
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolkit.vm import Execution
     from toolkit.vm._results import Trace
     from toolkit.vm._state import StateValue
-    from toolkit.wire import Batch, GasSchedule, SimulationRequest, ViewFunction
+    from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
@@ -64,6 +64,8 @@ class ForkSimulation(Simulation):
     profile: Any = field(kw_only=True, repr=False, compare=False)
     unknown: tuple[str, ...] = field(kw_only=True, default=())
     _execution: Execution | None = field(kw_only=True, default=None, repr=False, compare=False)
+    # Of a batch: execution and io gas before its calls, of each, and after them.
+    _gas_of_calls: Sequence[tuple[int, int]] = field(kw_only=True, default=(), repr=False, compare=False)
 
     @classmethod
     def of(cls, found: Simulation, **more: Any) -> Self:
@@ -100,16 +102,13 @@ class ForkSimulation(Simulation):
         Raises
         ------
         InputError
-            If the payload is not a batch, it was discarded before it ran, or the simulation was unpickled.
+            If the payload is not a batch, or it was discarded before it ran.
         """
-        batch, found = self._batch(), self._gas_of_calls()
+        batch, found = self._batch(), self._gas_of_calls
+        if not found:
+            raise InputError(f"the batch was discarded before it ran: {self.vm_status}")
         not_reached = [(0, 0)] * (len(batch.calls) + 2 - len(found))
         return call_frame(batch, [*found[:-1], *not_reached, found[-1]], ("execution_gas", "io_gas"))
-
-    def _gas_of_calls(self) -> list[tuple[int, int]]:
-        if self._execution is None:
-            raise InputError("an unpickled simulation has no gas by call; read it before pickling")
-        return self._execution.gas_of_calls()
 
     def _described(self) -> str:
         text = super()._described()
@@ -210,7 +209,10 @@ class Fork:
         found = self.node.simulate(request, sender=sender, **options)
         execution = self._transport.executions.pop(found.transaction.hash)
         unknown = () if self._state.has_metadata else ("storage", "refund")
-        return ForkSimulation.of(found, profile=execution.profile, unknown=unknown, _execution=execution)
+        calls = execution.gas_of_calls() if isinstance(found.request.payload, Batch) else ()
+        return ForkSimulation.of(
+            found, profile=execution.profile, unknown=unknown, _execution=execution, _gas_of_calls=calls
+        )
 
     def execute(
         self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
@@ -436,17 +438,6 @@ def check_bytecode(node: Any) -> None:
         raise InputError(_NO_BYTECODE)
 
 
-class _EmbeddedSimulation(ForkSimulation):
-    """A simulation on a fork of an embedded node, whose executions are profiles."""
-
-    def _gas_of_calls(self) -> list[tuple[int, int]]:
-        if self.profile is None:
-            raise InputError(f"the batch was discarded before it ran: {self.vm_status}")
-        calls: Any = self.request.payload
-        found: list[tuple[int, int]] = self.profile.gas_of_calls(len(calls.calls))
-        return found
-
-
 class EmbeddedFork(Fork):
     """A copy of an embedded ledger up to a version, with the interface of `Fork`.
 
@@ -475,10 +466,12 @@ class EmbeddedFork(Fork):
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
         found = self.node.simulate(request, sender=sender, **options)
-        profile = None
+        profile, calls = None, ()
         with suppress(InputError):  # a transaction that is discarded has no profile
             profile = self._copy.profile(found.request)
-        return _EmbeddedSimulation.of(found, profile=profile)
+            if isinstance(batch := found.request.payload, Batch):
+                calls = profile.gas_of_calls(len(batch.calls))
+        return ForkSimulation.of(found, profile=profile, _gas_of_calls=calls)
 
     def execute(
         self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any

@@ -17,7 +17,8 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._module import EVENT, VIEW_KINDS, read_module
 from toolkit.vm._state import Group, module_key
 from toolkit.vm._types import ABILITIES, ModuleId
-from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts, script_argument_json
+from toolkit.wire._bcs_requests import EncodedEntryFunction
+from toolkit.wire._on_chain import request_json
 from toolkit.wire._state_keys import key_hash
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, ModuleAbi, TypeTag
     from toolkit.vm import Execution, Module, Status
     from toolkit.vm._code import Field, FunctionDefinition, StructDefinition
-    from toolkit.vm._results import EmittedEvent, Write
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import SignedTransaction
-    from toolkit.wire._bcs_requests import EncodedPayload, EncodedScript
+    from toolkit.wire._bcs_requests import EncodedScript
+    from toolkit.wire._on_chain import Write
 
 _VISIBILITY = {PRIVATE: "private", PUBLIC: "public", FRIEND: "friend"}
 
@@ -156,8 +157,7 @@ def transaction_json(
     signed: SignedTransaction, execution: Execution, abis: StateAbis, *, version: int, timestamp_us: int
 ) -> dict[str, Any]:
     """Return an execution as a node answers a simulation."""
-    raw, status = signed.raw, execution.status
-    payload, nonce = _payload(raw.payload, abis)
+    status = execution.status
     digest = hashlib.sha3_256(version.to_bytes(8, "little") + signed.to_bcs()).hexdigest()
     return {
         "type": "user_transaction",
@@ -167,17 +167,22 @@ def transaction_json(
         "success": status.success,
         "vm_status": status_text(status, abis),
         "timestamp": str(timestamp_us),
-        "sender": raw.sender,
-        "sequence_number": str(raw.sequence_number),
-        "replay_protection_nonce": None if nonce is None else str(nonce),
-        "max_gas_amount": str(raw.max_gas_amount),
-        "gas_unit_price": str(raw.gas_unit_price),
-        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
-        "payload": payload,
-        "signature": signed.signature.to_wire(),
-        "events": [_event(event, abis) for event in execution.events],
+        **request_json(signed, lambda called: _arguments(called, abis)),
+        "events": [one.to_json(value_json(one.data, parse_type_tag(one.type), abis)) for one in execution.events],
         "changes": [change for key, write in execution.writes.items() for change in _changes(key, write, abis)],
     }
+
+
+def _arguments(called: EncodedEntryFunction | EncodedScript, abis: StateAbis) -> list[Any] | None:
+    if not isinstance(called, EncodedEntryFunction):
+        return None
+    name = called.function
+    module = abis.module_abi(name.address, name.module)
+    function = None if module is None else module.function(name.name)
+    if function is None or len(function.parameters) != len(called.arguments):
+        return None
+    tags = [substitute(tag, called.type_arguments) for tag in function.parameters]
+    return [value_json(one, tag, abis) for one, tag in zip(called.arguments, tags, strict=True)]
 
 
 def status_text(status: Status, abis: StateAbis) -> str:
@@ -209,18 +214,6 @@ def value_json(data: bytes, tag: TypeTag, abis: StateAbis) -> Any:
         return f"0x{data.hex()}"
 
 
-def _event(event: EmittedEvent, abis: StateAbis) -> dict[str, Any]:
-    number, address = 0, "0x0"
-    if event.key is not None:
-        number, address = int.from_bytes(event.key[:8], "little"), address_from_bytes(event.key[8:])
-    return {
-        "guid": {"creation_number": str(number), "account_address": address},
-        "sequence_number": str(event.sequence_number),
-        "type": event.type,
-        "data": value_json(event.data, parse_type_tag(event.type), abis),
-    }
-
-
 def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, Any]]:
     """Yield the changes that a node lists for a write; a group has one for each of its members."""
     about = {"state_key_hash": key_hash(key)}
@@ -245,29 +238,3 @@ def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, An
         members = {str(read_struct_tag(Reader(tag))): data for tag, data in Group(write.value).members.items()}
     for tag, data in members.items():
         yield about | {"data": {"type": tag, "data": value_json(data, parse_type_tag(tag), abis)}}
-
-
-def _payload(payload: EncodedPayload, abis: StateAbis) -> tuple[dict[str, Any], int | None]:
-    """Return a payload as JSON, and the nonce of an orderless transaction."""
-    executable, multisig, nonce = payload_parts(payload)
-    inner = None if executable is None else _executable(executable, abis)
-    if multisig is not None:
-        return {"type": "multisig_payload", "multisig_address": multisig, "transaction_payload": inner}, nonce
-    return inner or {}, nonce
-
-
-def _executable(called: EncodedEntryFunction | EncodedScript, abis: StateAbis) -> dict[str, Any]:
-    types = list(map(str, called.type_arguments))
-    if not isinstance(called, EncodedEntryFunction):
-        arguments = list(map(script_argument_json, called.arguments))
-        code = {"bytecode": f"0x{called.code.hex()}"}
-        return {"type": "script_payload", "code": code, "type_arguments": types, "arguments": arguments}
-    name = called.function
-    module = abis.module_abi(name.address, name.module)
-    function = None if module is None else module.function(name.name)
-    arguments = [f"0x{one.hex()}" for one in called.arguments]
-    if function is not None and len(function.parameters) == len(arguments):
-        tags = [substitute(tag, called.type_arguments) for tag in function.parameters]
-        arguments = [value_json(one, tag, abis) for one, tag in zip(called.arguments, tags, strict=True)]
-    about = {"type": "entry_function_payload", "function": name.wire}
-    return about | {"type_arguments": types, "arguments": arguments}

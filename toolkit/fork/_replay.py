@@ -18,16 +18,15 @@ from toolkit._present.tables import text_table
 from toolkit._present.text import number, plural, short_addresses, visible
 from toolkit.client._http import PreparedCall, path
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
-from toolkit.fork._state import BCS, KeyKind, NodeState, parse_key, prefetch, read_metadata
-from toolkit.move._bcs import Reader
+from toolkit.fork._state import BCS, KeyKind, NodeState, parse_key, prefetch
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Execution, Status, execute
-from toolkit.vm._bcs import read_tag
-from toolkit.vm._results import NO_FEE, SUCCESS, EmittedEvent, Fee, Write
-from toolkit.vm._types import ModuleId
-from toolkit.wire._aborts import VM_STATUS_NAMES
-from toolkit.wire._bcs_forms import read_index
-from toolkit.wire._bcs_requests import SIGNED_TRANSACTION, EncodedEntryFunction, payload_parts
+from toolkit.vm._bcs import read_tag, tag_bytes
+from toolkit.vm._results import NO_FEE, Fee
+from toolkit.vm._types import parse
+from toolkit.wire._bcs_forms import BcsForm, versioned, whole
+from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts
+from toolkit.wire._on_chain import ExecutedTransaction, executed_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.vm._results import Profile, Trace
     from toolkit.vm._state import Read
-    from toolkit.wire import SignedTransaction
+    from toolkit.wire._on_chain import EmittedEvent, Write
 
 _MAX_HEX = 200  # digits of a value in a frame of differences
 _MAX_SHOWN = 12  # differences in the words of a replay
@@ -52,77 +51,32 @@ PARTS = (
 
 
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
-_USER_TRANSACTION = 0
-_RAW = 2  # state keys that are just bytes
-# Write operations: kind, whether a value follows, and whether metadata follows.
-_OPERATIONS = (
-    ("create", True, False),
-    ("modify", True, False),
-    ("delete", False, False),
-    ("create", True, True),
-    ("modify", True, True),
-    ("delete", False, True),
-)
+# Type tags of events as the machine writes them: they may nest deeper than those that people write.
+_TYPE_TEXT = BcsForm(lambda reader: str(read_tag(reader)), lambda writer, text: writer.fixed(tag_bytes(parse(text))))
+# A node says first that the transaction is committed, not pending.
+COMMITTED = versioned("transaction data", executed_transaction(_TYPE_TEXT))
+_KIND_AT = 9  # offset of the kind of the transaction, after that byte and the version
+_USER_TRANSACTION = b"\0"
 
 
-@dataclass(frozen=True)
-class Committed:
-    """A committed user transaction.
+def read_committed(data: bytes) -> ExecutedTransaction:
+    """Decode a committed transaction.
 
-    Attributes
-    ----------
-    version : int
-    transaction : bytes
-        BCS of the signed transaction.
-    signed : SignedTransaction
-    status : Status
-    gas_used : int
-        In gas units.
-    events : list of EmittedEvent
-    writes : dict of bytes to Write
-        By state key, in the order of the ledger.
+    Raises
+    ------
+    InputError
+        If it is not a user transaction, such as the metadata of a block.
+    SchemaError
+        If the data is not a committed transaction.
     """
-
-    version: int
-    transaction: bytes
-    signed: SignedTransaction
-    status: Status
-    gas_used: int
-    events: list[EmittedEvent]
-    writes: dict[bytes, Write]
-
-    @property
-    def fee(self) -> Fee | None:
-        """Parts of the fee, from the fee statement; None if there is none (before 2023)."""
-        return fee_of(self.events)
-
-    @classmethod
-    def from_bcs(cls, data: bytes) -> Committed:
-        """Decode a committed transaction.
-
-        Raises
-        ------
-        InputError
-            If it is not a user transaction, such as the metadata of a block.
-        SchemaError
-            If the data is not a committed transaction.
-        """
-        reader = Reader(data)
-        version = reader.u64()
-        if reader.uleb128() != _USER_TRANSACTION:
-            raise InputError(
-                f"version {version:,} is not a user transaction; only user transactions can be replayed. In "
-                "toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
-            )
-        start = reader.position
-        signed = SIGNED_TRANSACTION.read(reader)
-        transaction = data[start : reader.position]
-        gas_used, status = _read_info(reader)
-        events = [_read_event(reader) for _ in range(reader.length())]
-        reader.bytes()  # accumulator root hash
-        read_index(reader, 1, "write set")
-        writes = dict(_read_write(reader) for _ in range(reader.length()))
-        return cls(version, transaction, signed, status, gas_used, events, writes)
+    if data[_KIND_AT : _KIND_AT + 1] not in {_USER_TRANSACTION, b""}:
+        version = int.from_bytes(data[1:_KIND_AT], "little")
+        raise InputError(
+            f"version {version:,} is not a user transaction; only user transactions can be replayed. In "
+            "toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
+        )
+    found: ExecutedTransaction = whole(COMMITTED, data)
+    return found
 
 
 def fee_of(events: Sequence[EmittedEvent]) -> Fee | None:
@@ -134,73 +88,18 @@ def fee_of(events: Sequence[EmittedEvent]) -> Fee | None:
     return None
 
 
-def prepare_committed(node: Reads, version: int) -> PreparedCall[Committed]:
+def prepare_committed(node: Reads, version: int) -> PreparedCall[ExecutedTransaction]:
     """Prepare the read of a committed transaction in BCS."""
     asked = f"transaction of version {version:,} in BCS"
 
-    def read(answer: Answer) -> Committed:
-        found = Committed.from_bcs(answer.bcs(asked))
+    def read(answer: Answer) -> ExecutedTransaction:
+        found = read_committed(answer.bcs(asked))
         if found.version != version:
             raise SchemaError(f"{asked}: expected version {version:,}, got {found.version:,}")
         return found
 
     request = node.request("GET", path("transactions", "by_version", version), accept=BCS)
     return PreparedCall(request, asked, read, version)
-
-
-def _read_info(reader: Reader) -> tuple[int, Status]:
-    read_index(reader, 1, "transaction info")
-    gas_used, status = reader.u64(), _read_status(reader)
-    for _ in range(3):  # hashes of the transaction, the events and the changes
-        reader.bytes()
-    for _ in range(2):  # of a state checkpoint, and of auxiliary information
-        if reader.bool():
-            reader.bytes()
-    return gas_used, status
-
-
-def _read_status(reader: Reader) -> Status:
-    match read_index(reader, 5, "execution status"):
-        case 0:
-            return SUCCESS
-        case 1:
-            return Status("out_of_gas", "OUT_OF_GAS")
-        case 2:
-            location, code = _read_location(reader), reader.u64()
-            name, description = (reader.string(), reader.string()) if reader.bool() else (None, None)
-            return Status("abort", code, location, reason=name, description=description)
-        case 3:
-            return Status("execution_failure", None, _read_location(reader), reader.u16(), reader.u16())
-    number = reader.u64() if reader.bool() else None
-    return Status("miscellaneous_error", None if number is None else VM_STATUS_NAMES.get(number, str(number)))
-
-
-def _read_location(reader: Reader) -> str:
-    if read_index(reader, 2, "abort location"):
-        return "script"
-    return str(ModuleId(reader.fixed(32), reader.string()))
-
-
-def _read_event(reader: Reader) -> EmittedEvent:
-    key, number = None, 0
-    if read_index(reader, 2, "event") == 0:
-        key, number = reader.fixed(40), reader.u64()
-    return EmittedEvent(str(read_tag(reader)), key, number, reader.bytes())
-
-
-def _read_key(reader: Reader) -> bytes:
-    start = reader.position
-    if read_index(reader, 3, "state key") != _RAW:  # an access path or a table item: an address or a handle first
-        reader.fixed(32)
-    reader.bytes()
-    return reader.data[start : reader.position]
-
-
-def _read_write(reader: Reader) -> tuple[bytes, Write]:
-    key = _read_key(reader)
-    op, has_value, has_metadata = _OPERATIONS[read_index(reader, len(_OPERATIONS), "write operation")]
-    value = reader.bytes() if has_value else None
-    return key, Write(op, value, read_metadata(reader) if has_metadata else None)
 
 
 # What two executions are compared by: a node does not say at which instruction a failure of another kind happened.
@@ -242,7 +141,7 @@ class Replay:
 
     Attributes
     ----------
-    committed : Committed
+    committed : ExecutedTransaction
         What the ledger says: ``transaction`` (BCS), ``status``, ``gas_used``, ``events`` and ``writes``.
     execution : Execution
         What the machine did.
@@ -265,7 +164,7 @@ class Replay:
     True
     """
 
-    committed: Committed
+    committed: ExecutedTransaction
     execution: Execution
     has_metadata: bool = True
     index: int | None = None
@@ -307,7 +206,7 @@ class Replay:
 
     def gas_rows(self) -> list[dict[str, Any]]:
         """Return the rows of `gas`."""
-        committed, replayed = self.committed.fee, fee_of(self.execution.events)
+        committed, replayed = fee_of(self.committed.events), fee_of(self.execution.events)
         rows = []
         for part, unit, name in (*PARTS, ("total", "gas units", "")):
             first, second = getattr(committed, name, None), getattr(replayed, name, None)
@@ -329,7 +228,7 @@ class Replay:
 
     def _logged(self) -> Execution:
         assert self._read is not None  # noqa: S101 - set by `replay_one`
-        return execute(self.committed.transaction, self._read, log=True, transaction_index=self.index)
+        return execute(self.committed.signed.to_bcs(), self._read, log=True, transaction_index=self.index)
 
     def _differences(self) -> Iterator[Difference]:
         return differences(self.committed, self.execution, metadata=self.has_metadata)
@@ -368,7 +267,7 @@ class Replay:
         return literal(f"<strong>{escape(title)}</strong><pre>{escape(rest)}</pre>")
 
 
-def called_function(committed: Committed) -> str | None:
+def called_function(committed: ExecutedTransaction) -> str | None:
     """Return the function that a transaction calls; None for a script or a stored payload."""
     executable = payload_parts(committed.signed.raw.payload).executable
     return executable.function.wire if isinstance(executable, EncodedEntryFunction) else None
@@ -382,12 +281,12 @@ def status_words(status: Status) -> str:
     return f"failed ({status.kind} {status.code if status.code is not None else ''}{where})"
 
 
-def differences(committed: Committed, execution: Execution, *, metadata: bool) -> Iterator[Difference]:
+def differences(committed: ExecutedTransaction, execution: Execution, *, metadata: bool) -> Iterator[Difference]:
     """Yield what an execution did differently than the ledger.
 
     Parameters
     ----------
-    committed : Committed
+    committed : ExecutedTransaction
     execution : Execution
     metadata : bool
         Whether the metadata of slots is known, and compared.
@@ -396,7 +295,7 @@ def differences(committed: Committed, execution: Execution, *, metadata: bool) -
     if pair[0] != pair[1]:
         yield Difference("status", None, *map(status_words, pair))
     amounts = [("gas_used", committed.gas_used, execution.gas_used)]
-    if (fee := committed.fee) is not None:
+    if (fee := fee_of(committed.events)) is not None:
         own = fee_of(execution.events) or NO_FEE
         amounts += [(part, getattr(fee, name), getattr(own, name)) for part, _, name in PARTS]
     for part, one, other in amounts:
@@ -445,5 +344,5 @@ def replay_one(node: Reads, version: int, state: NodeState, read: Read) -> Repla
     with suppress(NodeError, NodeUnreachable, SchemaError):  # only the monotonic counter needs it
         index = version - node.block(version).first_version
     prefetch([(state, committed.writes)])
-    execution = execute(committed.transaction, read, transaction_index=index)
+    execution = execute(committed.signed.to_bcs(), read, transaction_index=index)
     return Replay(committed, execution, state.has_metadata, index, read)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import suppress
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client._http import PreparedCall, path
@@ -34,14 +35,15 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._module import read_module
 from toolkit.vm._state import Group, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, Struct, struct
-from toolkit.wire._bcs_forms import read_index
+from toolkit.wire._bcs_forms import whole
+from toolkit.wire._on_chain import STATE_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, MutableMapping
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
-    from toolkit.vm._state import Metadata, StateValue
+    from toolkit.vm._state import StateValue
 
 _T = TypeVar("_T")
 # Why one execution among many has no result. That a node was closed or serves another ledger ends them all.
@@ -87,7 +89,7 @@ class StateSource:
         """Prepare the read of a state value, except that of a group on a node without raw state values."""
         node = self.node
         if self.is_raw(version):
-            return _converted(node.prepare_state_value(key, version), read_state_value)
+            return _converted(node.prepare_state_value(key, version), partial(whole, STATE_VALUE))
         kind, address, what = parse_key(key)
         if kind is KeyKind.ITEM:
             return _converted(node.prepare_raw_item(f"0x{address.hex()}", what, version), lambda value: (value, None))
@@ -270,26 +272,3 @@ def _bytecode(answer: Answer, asked: str) -> StateValue:
         return bytes.fromhex(code.removeprefix("0x")), None
     except ValueError:
         raise SchemaError(f"{asked}: `bytecode` is not hex") from None
-
-
-def read_state_value(data: bytes) -> StateValue:
-    """Decode a stored value with the metadata of its slot, as the endpoint of raw state values returns it.
-
-    Raises
-    ------
-    SchemaError
-        If the data is not a stored value.
-    """
-    reader = Reader(data)
-    variant = read_index(reader, 2, "state value")
-    value = reader.bytes()
-    metadata = read_metadata(reader) if variant else None
-    reader.end()
-    return value, metadata
-
-
-def read_metadata(reader: Reader) -> Metadata:
-    """Read the metadata of a slot."""
-    if read_index(reader, 2, "metadata"):
-        return reader.u64(), reader.u64(), reader.u64()
-    return reader.u64(), 0, reader.u64()

@@ -16,11 +16,12 @@ from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transaction
 from toolkit.errors import StudyError, ToolkitError, Unsupported
 from toolkit.fork._fork import Fork, check_bytecode, fork_of, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
-from toolkit.fork._replay import PARTS, Committed, called_function, differences, fee_of, prepare_committed, status_words
+from toolkit.fork._replay import PARTS, called_function, differences, fee_of, prepare_committed, status_words
 from toolkit.fork._schedule import changed_schedule
 from toolkit.fork._state import NO_RESULT, LearnedKeys, NodeState, StateSource, prefetch
 from toolkit.vm import execute
 from toolkit.wire import UserTransaction
+from toolkit.wire._on_chain import ExecutedTransaction
 from toolkit.wire._state_keys import key_hash
 from toolkit.wire._transactions import BlockMetadataTransaction
 
@@ -366,7 +367,7 @@ class _Sweep:
         prefetch(
             (states[version], [*one.writes, *self.learned])
             for version, one in found.items()
-            if isinstance(one, Committed)
+            if isinstance(one, ExecutedTransaction)
         )
         for version in wanted:
             committed, state = found[version], states[version]
@@ -377,18 +378,22 @@ class _Sweep:
             yield self._row(about, committed, state, indices[version])
             self.learned.learn(key for key in state.asked if key not in committed.writes)
 
-    def _row(self, about: dict[str, Any], committed: Committed, state: NodeState, index: int | None) -> dict[str, Any]:
-        about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
+    def _row(
+        self, about: dict[str, Any], committed: ExecutedTransaction, state: NodeState, index: int | None
+    ) -> dict[str, Any]:
+        signed, fee = committed.signed, fee_of(committed.events)
+        transaction = signed.to_bcs()
+        about |= {"function": called_function(committed), "sender": signed.raw.sender}
         about |= {"success": committed.status.success, "outcome": status_words(committed.status)}
-        about |= {"gas_unit_price": committed.signed.raw.gas_unit_price} | _gas("", committed.gas_used, committed.fee)
+        about |= {"gas_unit_price": signed.raw.gas_unit_price} | _gas("", committed.gas_used, fee)
         try:
-            done = execute(committed.transaction, state, transaction_index=index)
+            done = execute(transaction, state, transaction_index=index)
             about |= _gas("replayed_", done.gas_used, fee_of(done.events))
             found = list(differences(committed, done, metadata=state.has_metadata))
             about |= {"verified": not found, "differences": len(found)}
             if self.change is not None:
                 loaded: set[bytes] = set()
-                other = execute(committed.transaction, self.change.on(state, loaded), transaction_index=index)
+                other = execute(transaction, self.change.on(state, loaded), transaction_index=index)
                 about |= _gas("changed_", other.gas_used, fee_of(other.events))
                 about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
                 about |= {"changed_loaded": bool(loaded)}

@@ -318,7 +318,7 @@ def read_type_tag(reader: Reader, depth: int = 0) -> tags.TypeTag:
     if index == _VECTOR:
         return tags.Vector(read_type_tag(reader, depth + 1))
     if index == _STRUCT:
-        return _read_struct(reader, depth)
+        return read_struct_tag(reader, depth)
     if index == _FUNCTION:
         arguments = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
         results = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
@@ -330,7 +330,8 @@ def read_type_tag(reader: Reader, depth: int = 0) -> tags.TypeTag:
     raise SchemaError(f"byte {start}: unknown type tag {index}")
 
 
-def _read_struct(reader: Reader, depth: int) -> tags.StructTag:
+def read_struct_tag(reader: Reader, depth: int = 0) -> tags.StructTag:
+    """Read a struct tag: a type tag without its variant; see `read_type_tag`."""
     start = reader.position
     address, module, name = reader.address(), reader.string(), reader.string()
     arguments = tuple(read_type_tag(reader, depth + 1) for _ in range(reader.length()))

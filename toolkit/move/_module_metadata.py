@@ -1,33 +1,116 @@
-"""The metadata in the bytecode of a module, which its ABI does not include: error constants and resource groups."""
+"""The metadata in the bytecode of a module, which its ABI does not include: error constants and attributes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from toolkit.errors import SchemaError
-from toolkit.move._bcs import Reader
+from toolkit.move._bcs import Reader, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 _MAGIC = bytes.fromhex("a11ceb0b")
 METADATA_TABLE = 0x10  # kind of this table in Move's binary format
 METADATA_KEY = b"aptos::metadata_v1"
+_ERRORS_ONLY_KEY = b"aptos::metadata_v0"
 GROUP_MEMBER = 3  # kind of this attribute of a struct; its argument is the struct tag of the group
 
 
-def named_errors(bytecode: bytes) -> list[tuple[int, str, str]]:
-    """Return the error constants of a module: value, name and description.
+class Attribute(NamedTuple):
+    """An attribute, such as view or resource group, with its arguments."""
+
+    kind: int
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModuleMetadata:
+    """What the metadata of a module says: ``RuntimeModuleMetadataV1``.
+
+    Attributes
+    ----------
+    errors : mapping of int to (str, str)
+        Name and description by value of the error constant.
+    structs, functions : mapping of str to tuple of Attribute
+    valid : bool
+        Whether the metadata could be decoded.
+    """
+
+    errors: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    structs: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
+    functions: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
+    valid: bool = True
+
+    def of_struct(self, name: str, kind: int) -> Attribute | None:
+        """Return an attribute of a struct."""
+        return next((one for one in self.structs.get(name, ()) if one.kind == kind), None)
+
+    def of_function(self, name: str, *kinds: int) -> Attribute | None:
+        """Return the first attribute of a function that is of one of these kinds."""
+        return next((one for one in self.functions.get(name, ()) if one.kind in kinds), None)
+
+    @classmethod
+    def read(cls, metadata: Mapping[bytes, bytes]) -> Self:
+        """Read the entry of the metadata that has errors and attributes; the older entry has errors only.
+
+        Raises
+        ------
+        SchemaError
+            If it cannot be decoded.
+        """
+        key = METADATA_KEY if METADATA_KEY in metadata else _ERRORS_ONLY_KEY
+        if key not in metadata:
+            return cls()
+        source = Reader(metadata[key])
+        errors = _map(source, source.u64, lambda: (source.string(), source.string()))
+        attributes: Any = ()
+        if key == METADATA_KEY:
+            attributes = [_map(source, source.string, lambda: _attributes(source)) for _ in range(2)]
+        source.end()
+        return cls(errors, *attributes)
+
+    def to_bcs(self) -> bytes:
+        """Return the entry as BCS; maps are in the order of their keys."""
+        writer = Writer()
+        writer.uleb128(len(self.errors))
+        for code, texts in sorted(self.errors.items()):
+            writer.u64(code)
+            for text in texts:
+                writer.string(text)
+        for attributes in (self.structs, self.functions):
+            writer.uleb128(len(attributes))
+            for name, held in sorted(attributes.items()):
+                writer.string(name)
+                writer.uleb128(len(held))
+                for kind, arguments in held:
+                    writer.u8(kind)
+                    writer.uleb128(len(arguments))
+                    for argument in arguments:
+                        writer.string(argument)
+        return writer.getvalue()
+
+
+def _map(source: Reader, key: Callable[[], Any], value: Callable[[], Any]) -> dict[Any, Any]:
+    return {key(): value() for _ in range(source.length())}
+
+
+def _attributes(source: Reader) -> tuple[Attribute, ...]:
+    return tuple(
+        Attribute(source.u8(), tuple(source.string() for _ in range(source.length()))) for _ in range(source.length())
+    )
+
+
+def metadata_of(bytecode: bytes) -> ModuleMetadata:
+    """Return the metadata of a compiled module, without reading its code.
 
     Raises
     ------
     SchemaError
-        If the bytecode is not a compiled module.
+        If the bytecode is not a compiled module, or the metadata cannot be decoded.
     """
-    for key, value in _metadata(bytecode):
-        if key in {b"aptos::metadata_v0", METADATA_KEY}:
-            return _errors(Reader(value))
-    return []
+    return ModuleMetadata.read(dict(_entries(bytecode)))
 
 
 def resource_groups(bytecode: bytes) -> dict[str, str]:
@@ -43,13 +126,12 @@ def resource_groups(bytecode: bytes) -> dict[str, str]:
     SchemaError
         If the bytecode is not a compiled module.
     """
-    for key, value in _metadata(bytecode):
-        if key == METADATA_KEY:
-            return _members(Reader(value))
-    return {}
+    metadata = metadata_of(bytecode)
+    members = {name: metadata.of_struct(name, GROUP_MEMBER) for name in metadata.structs}
+    return {name: one.arguments[0] for name, one in members.items() if one is not None and one.arguments}
 
 
-def _metadata(bytecode: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _entries(bytecode: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield the entries of the metadata table: magic, version, table headers (kind, offset, size), tables."""
     reader = Reader(bytecode)
     if not bytecode.startswith(_MAGIC):
@@ -61,20 +143,3 @@ def _metadata(bytecode: bytes) -> Iterator[tuple[bytes, bytes]]:
         table = Reader(bytecode[start : start + size] if kind == METADATA_TABLE else b"")
         while table.remaining:
             yield table.bytes(), table.bytes()
-
-
-def _errors(metadata: Reader) -> list[tuple[int, str, str]]:
-    return [(metadata.u64(), metadata.string(), metadata.string()) for _ in range(metadata.length())]
-
-
-def _members(metadata: Reader) -> dict[str, str]:
-    """Read ``RuntimeModuleMetadataV1``: a map of errors, then a map of the attributes of each struct."""
-    _errors(metadata)
-    found = {}
-    for _ in range(metadata.length()):
-        name = metadata.string()
-        for _ in range(metadata.length()):
-            kind, arguments = metadata.u8(), [metadata.string() for _ in range(metadata.length())]
-            if kind == GROUP_MEMBER and arguments:
-                found[name] = arguments[0]
-    return found

@@ -56,7 +56,7 @@ def render(replay: Replay) -> str:
     """Return the page of a replay as HTML."""
     profile, execution = replay.profile, replay.execution
     functions = profile.to_frame().to_dict("records")
-    levels = 1 + max(depth for depth, _ in profile.tree.walk())
+    levels = 1 + max(len(above) for above, _ in profile.tree.walk())
     alt = f"Gas by function of version {replay.ledger_version:,}"
     svg = style.inline_svg("flame", (9, 1.2 + _LEVEL * levels), alt, lambda ax: flame(profile, ax=ax, title=""))
     changes = [

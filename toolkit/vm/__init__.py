@@ -8,13 +8,13 @@ Module map, in the order in which to read the code:
 
 - words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (instructions, and what
   modules consist of)
-- files: `_binary` (the format, for both directions), `_module` (also their metadata, and code as text)
+- files: `_binary` (the format, for both directions), `_module` (also code as text)
 - BCS: `_bcs` (type tags), `_layouts` (how values of a type are copied, measured, written and read)
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
 - gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state)
 - running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
-- transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_batch` (scripts that make calls in a row)
+- transactions: `_ed25519`, `_arguments`, `_publish`, `_batch` (scripts that make calls in a row)
 - entry points: `_transaction` (from prologue to epilogue), `_view`, `_results` (also profile and trace)
 
 Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number

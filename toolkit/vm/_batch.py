@@ -85,7 +85,7 @@ def module_of_abi(module: t.ModuleId, abi: ModuleAbi) -> ModuleCode:
     """
     functions = {
         one.name: FunctionDefinition(
-            module, one.name, index, _types(one.params), _types(one.return_), _constraints(one.generic_type_params)
+            module, one.name, index, types_of(one.params), types_of(one.return_), _constraints(one.generic_type_params)
         )
         for index, one in enumerate(abi.exposed_functions)
     }
@@ -97,7 +97,8 @@ def module_of_abi(module: t.ModuleId, abi: ModuleAbi) -> ModuleCode:
     return AbiModule(functions, structs)
 
 
-def _types(texts: Iterable[str]) -> tuple[t.Type, ...]:
+def types_of(texts: Iterable[str]) -> tuple[t.Type, ...]:
+    """Return the types that texts of an ABI stand for."""
     return tuple(t.from_tag(parse_type_tag(text, abi=True)) for text in texts)
 
 

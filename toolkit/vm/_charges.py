@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._schedule import Schedule
-    from toolkit.vm._state import Change, Event, Metadata, Overlay, StateValue
+    from toolkit.vm._state import Change, Event, Overlay, StateValue
+    from toolkit.wire._on_chain import Metadata
 
 _ORDER = {WriteKind.VALUE: 0, WriteKind.DELAYED: 0, WriteKind.AGGREGATOR: 1, WriteKind.CODE: 2}  # of charging
 

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from toolkit.wire import Ed25519Signature, SingleKeySignature
+from toolkit.wire._models import unhex
+from toolkit.wire._signers import account_signatures
+
+if TYPE_CHECKING:
+    from toolkit.wire._signatures import SignatureModel
+
 _PRIME = 2**255 - 19
 _D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 # The y coordinates of the eight points of small order: 0, 1 and -1, and two of order 8.
@@ -46,4 +55,19 @@ def verify(key: bytes, signature: bytes, message: bytes) -> bool:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
+    return True
+
+
+def are_valid(signature: SignatureModel, message: bytes) -> bool:
+    """Return whether all Ed25519 signatures of a transaction are valid. Those of other schemes are not checked."""
+    for one in account_signatures(signature):
+        match one:
+            case Ed25519Signature():
+                key, signed = one.public_key, one.signature
+            case SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
+                key, signed = one.public_key.value, one.signature.value
+            case _:
+                continue
+        if not verify(unhex(key), unhex(signed), message):
+            return False
     return True

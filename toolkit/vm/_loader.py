@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
     from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
-    from toolkit.vm._module import Attributes
 
 
 MAX_TAG_COST = 5_000  # of nodes and of the bytes of addresses and names
@@ -148,13 +147,13 @@ class Loader:
             raise MoveError("TYPE_RESOLUTION_FAILURE", message)
         return found
 
-    def attributes(self, module: t.ModuleId) -> Attributes | None:
-        """Return the attributes of a module, or None if it does not exist or cannot be decoded."""
+    def named_abort(self, module: t.ModuleId, code: int) -> tuple[str, str] | None:
+        """Return the name and the description that a module gives an abort code, if it can be read."""
         try:
             found = self.find(module)
         except MoveError:
             return None
-        return None if found is None else found.attributes
+        return None if found is None else found.named_abort(code)
 
     def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> CompiledFunction:
         """Return a function as it runs."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._bcs import Reader
+from toolkit.move._module_metadata import GROUP_MEMBER, ModuleMetadata
 from toolkit.vm import _binary as binary
 from toolkit.vm._code import (
     FRIEND,
@@ -25,78 +25,15 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._types import ABILITIES, Struct, parse, type_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from toolkit.vm._code import Field, FunctionHandle, Instruction, StructDefinition
     from toolkit.vm._types import ModuleId
 
 MAX_CACHED_MODULES = 2_048
 VIEW_KINDS = (0, 1)
-GROUP, GROUP_MEMBER, EVENT, RANDOMNESS = 2, 3, 4, 5  # other kinds of attributes
+GROUP, EVENT, RANDOMNESS = 2, 4, 5  # other kinds of attributes
 _ABORT_CODE_BITS = 0xFFF  # of an abort code that hold the reason; the rest is the category
-
-
-class Attribute(NamedTuple):
-    """An attribute, such as view or resource group, with its arguments."""
-
-    kind: int
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """What the metadata of a module says."""
-
-    errors: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    structs: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
-    functions: Mapping[str, tuple[Attribute, ...]] = field(default_factory=dict)
-    valid: bool = True
-
-    def of_struct(self, name: str, kind: int) -> Attribute | None:
-        """Return an attribute of a struct."""
-        return next((one for one in self.structs.get(name, ()) if one.kind == kind), None)
-
-    def of_function(self, name: str, *kinds: int) -> Attribute | None:
-        """Return the first attribute of a function that is of one of these kinds."""
-        return next((one for one in self.functions.get(name, ()) if one.kind in kinds), None)
-
-    def abort(self, code: int) -> tuple[str, str] | None:
-        """Return the name and the description of an abort code."""
-        return self.errors.get(code & _ABORT_CODE_BITS) or self.errors.get(code)
-
-
-def read_attributes(metadata: Mapping[bytes, bytes]) -> Attributes:
-    """Return the attributes in the metadata of a module; none, and not `valid`, if they cannot be decoded."""
-    data = metadata.get(b"aptos::metadata_v1")
-    has_attributes = data is not None  # version 0 has abort codes only
-    if data is None:
-        data = metadata.get(b"aptos::metadata_v0")
-    if data is None:
-        return Attributes()
-    source = Reader(data)
-    try:
-        errors = _map(source, source.u64, lambda: (source.string(), source.string()))
-        structs = _attributes_by_name(source) if has_attributes else {}
-        functions = _attributes_by_name(source) if has_attributes else {}
-    except SchemaError:
-        return Attributes(valid=False)
-    if source.position != len(data):
-        return Attributes(valid=False)
-    return Attributes(errors, structs, functions)
-
-
-def _map(source: Reader, key: Callable[[], Any], value: Callable[[], Any]) -> dict[Any, Any]:
-    return {key(): value() for _ in range(source.length())}
-
-
-def _attributes_by_name(source: Reader) -> dict[str, tuple[Attribute, ...]]:
-    return _map(source, source.string, lambda: _attributes(source))
-
-
-def _attributes(source: Reader) -> tuple[Attribute, ...]:
-    return tuple(
-        Attribute(source.u8(), tuple(source.string() for _ in range(source.length()))) for _ in range(source.length())
-    )
 
 
 def is_unstable(metadata: Mapping[bytes, bytes]) -> bool:
@@ -208,9 +145,17 @@ class Module:
         return group if isinstance(group, Struct) else None
 
     @cached_property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> ModuleMetadata:
         """Attributes of structs and functions, and names of abort codes, from the metadata."""
-        return read_attributes(self.metadata)
+        try:
+            return ModuleMetadata.read(self.metadata)
+        except SchemaError:
+            return ModuleMetadata(valid=False)
+
+    def named_abort(self, code: int) -> tuple[str, str] | None:
+        """Return the name and the description of an abort code."""
+        errors = self.attributes.errors
+        return errors.get(code & _ABORT_CODE_BITS) or errors.get(code)
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,20 +112,11 @@ def _abort(c: Compiler, _name: str, _: None) -> Step:
 # Constants and locals.
 
 
-def _push(value: Value) -> Step:
+@_instructions("LdTrue LdFalse LdU8 LdU16 LdU32 LdU64 LdU128 LdU256 LdI8 LdI16 LdI32 LdI64 LdI128 LdI256")
+def _load(c: Compiler, name: str, operand: int | None) -> Step:
+    is_bool, value = operand is None, name == "LdTrue" if operand is None else operand
+    c.stack.append(t.BOOL if is_bool else t.INTEGERS[name[2:].lower()])
     return lambda stack, _locals, _machine: stack.append(value)
-
-
-@_instructions("LdU8 LdU16 LdU32 LdU64 LdU128 LdU256 LdI8 LdI16 LdI32 LdI64 LdI128 LdI256")
-def _load_integer(c: Compiler, name: str, value: int) -> Step:
-    c.stack.append(t.INTEGERS[name[2:].lower()])
-    return _push(value)
-
-
-@_instructions("LdTrue LdFalse")
-def _load_bool(c: Compiler, name: str, _: None) -> Step:
-    c.stack.append(t.BOOL)
-    return _push(name == "LdTrue")
 
 
 @_instructions("LdConst", charges=True)
@@ -525,22 +516,15 @@ def cast(source: t.Primitive, target: t.Primitive) -> Step:
     return run
 
 
-@_instructions("Or And")
-def _boolean(c: Compiler, name: str, _: None) -> Step:
-    c.pop_all((t.BOOL, t.BOOL))
-    c.stack.append(t.BOOL)
-    return _binary(_LOGIC[name])
-
-
 def _invert(stack: Stack, _locals: Stack, _machine: Any) -> None:
     stack[-1] = not stack[-1]
 
 
-@_instructions("Not")
-def _not(c: Compiler, _name: str, _: None) -> Step:
-    c.pop(t.BOOL)
+@_instructions("Or And Not")
+def _boolean(c: Compiler, name: str, _: None) -> Step:
+    c.pop_all([t.BOOL] * (1 if name == "Not" else 2))
     c.stack.append(t.BOOL)
-    return _invert
+    return _invert if name == "Not" else _binary(_LOGIC[name])
 
 
 @_instructions("Eq Neq", charges=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.move._module_metadata import GROUP_MEMBER
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC, FunctionUse
 from toolkit.vm._environment import MAINNET
 from toolkit.vm._errors import MoveError, refused
-from toolkit.vm._module import EVENT, GROUP, GROUP_MEMBER, is_unstable
+from toolkit.vm._module import EVENT, GROUP, is_unstable
 from toolkit.vm._types import KEY, SIGNER, STORE, ModuleId, Parameter, Reference
 
 if TYPE_CHECKING:

@@ -11,102 +11,37 @@ from toolkit.vm import _gas_versions as since
 from toolkit.vm._code import LOG_NAMES
 from toolkit.vm._module import instruction_text
 from toolkit.vm._types import ModuleId
+from toolkit.wire._on_chain import SUCCESS, EmittedEvent, Write
+from toolkit.wire._on_chain import Status as Status  # noqa: PLC0414 - exported with the other results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
     from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._errors import MoveError
-    from toolkit.vm._features import Features
     from toolkit.vm._gas import Entry, Meter
-    from toolkit.vm._module import Attributes
-    from toolkit.vm._state import Metadata
+    from toolkit.vm._loader import Loader
 
 _LIMITS = {"EXECUTION_LIMIT_REACHED", "IO_LIMIT_REACHED", "STORAGE_LIMIT_REACHED"}
 _LIMITS |= {"TOO_MANY_DELAYED_FIELDS", "UNABLE_TO_CAPTURE_DELAYED_FIELDS"}
 
 
-@dataclass(frozen=True)
-class Status:
-    """How an execution ended.
-
-    Attributes
-    ----------
-    kind : str
-        ``success``, ``abort``, ``out_of_gas``, ``execution_failure``, ``miscellaneous_error`` or ``discard``.
-    code : int, str or None
-        The code of an abort; else the name of the status code, such as ``ARITHMETIC_ERROR``.
-    location : str or None
-        Module (``0x1::coin``) or ``script`` of an abort or failure.
-    function, offset : int or None
-        Index of the function definition, and offset of the instruction.
-    message : str or None
-        What the machine of a node says.
-    sub_status : int or None
-        Kind of an error of a vector.
-    reason, description : str or None
-        Name and description of an abort code, from the metadata of the module.
-
-    Examples
-    --------
-    >>> from toolkit import vm
-    >>> status = vm.Status("abort", 65_540, "0x1::coin", reason="EINSUFFICIENT_BALANCE")
-    >>> status.success, status.code
-    (False, 65540)
-    """
-
-    kind: str
-    code: int | str | None = None
-    location: str | None = None
-    function: int | None = None
-    offset: int | None = None
-    message: str | None = None
-    sub_status: int | None = None
-    reason: str | None = None
-    description: str | None = None
-
-    @property
-    def success(self) -> bool:
-        """Whether the execution succeeded."""
-        return self.kind == "success"
-
-
-SUCCESS = Status("success")
-
-
-def status_of(
-    error: MoveError,
-    features: Features,
-    version: int,
-    attributes: Callable[[ModuleId], Attributes | None] = lambda _: None,
-) -> Status:
-    """Return the status that an error leads to: kept with a kind, or discarded.
-
-    Parameters
-    ----------
-    error : MoveError
-    features : Features
-    version : int
-        Gas feature version.
-    attributes : callable, optional
-        Returns the attributes of a module, for the names of abort codes.
-    """
+def status_of(error: MoveError, loader: Loader) -> Status:
+    """Return the status that an error leads to: kept with a kind, or discarded. The loader names abort codes."""
+    features = loader.features
     location = None if error.location is None else str(error.location)
     number = error.number
     if error.status == "ABORTED" and error.sub_status is not None and location is not None:
-        reason = None
-        if isinstance(error.location, ModuleId) and (found := attributes(error.location)) is not None:
-            reason = found.abort(error.sub_status)
-        name, description = reason or (None, None)
-        code = error.sub_status
+        code, is_module = error.sub_status, isinstance(error.location, ModuleId)
+        name, description = (loader.named_abort(error.location, code) if is_module else None) or (None, None)
         return Status("abort", code, location, message=error.message, reason=name, description=description)
     if error.status == "OUT_OF_GAS":
         return Status("out_of_gas", error.status)
     miscellaneous = error.status in _LIMITS
     miscellaneous |= error.status == "VM_MAX_VALUE_DEPTH_REACHED" and flags.FUNCTION_VALUES in features
-    miscellaneous |= error.status == "MEMORY_LIMIT_EXCEEDED" and version >= since.LIMITS_BY_NAME
+    miscellaneous |= error.status == "MEMORY_LIMIT_EXCEEDED" and loader.schedule.version >= since.LIMITS_BY_NAME
     miscellaneous |= 1000 <= number < 2000 or 3000 <= number < 4000
     miscellaneous |= 2000 <= number < 3000 and flags.CHARGE_INVARIANT_VIOLATION in features
     if miscellaneous:
@@ -129,23 +64,6 @@ class Fee(NamedTuple):
 
 
 NO_FEE = Fee(0, 0, 0, 0)
-
-
-class EmittedEvent(NamedTuple):
-    """An event: its type as text, its key (None for module events), its sequence number, and its BCS."""
-
-    type: str
-    key: bytes | None
-    sequence_number: int
-    data: bytes
-
-
-class Write(NamedTuple):
-    """A write of a state key: ``create``, ``modify`` or ``delete``, the new value and its metadata."""
-
-    op: str
-    value: bytes | None
-    metadata: Metadata | None
 
 
 # Profiles and traces.
@@ -189,11 +107,11 @@ class Call:
         """Internal gas of the call and of all below it."""
         return self.own + sum(child.total for child in self.children.values())
 
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, Call]]:
-        """Yield the call and all below it, with their depth."""
-        yield depth, self
+    def walk(self, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Call]]:
+        """Yield the call and all below it, each with the functions above it, the outermost first."""
+        yield above, self
         for child in self.children.values():
-            yield from child.walk(depth + 1)
+            yield from child.walk((*above, self.function))
 
 
 @dataclass(frozen=True)
@@ -245,32 +163,17 @@ class Profile:
         """
         import pandas as pd
 
-        rows: list[tuple[str, int, int, int, int]] = []
-
-        def add(call: Call, above: frozenset[str]) -> None:
-            total = 0 if call.function in above else call.total
+        rows = []
+        for above, call in self.tree.walk():
+            total = 0 if call.function in above else call.total  # of recursion, the outermost call has it
             rows.append((call.function, call.calls, call.own, total, call.instructions))
-            for child in call.children.values():
-                add(child, above | {call.function})
-
-        add(self.tree, frozenset())
         frame = pd.DataFrame(rows, columns=["function", "calls", "own_gas", "total_gas", "instructions"])
         sums = frame.groupby("function", sort=False, as_index=False).sum()
         return sums.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
 
     def stacks(self) -> dict[str, int]:
         """Return the own gas of each stack of functions, the outermost first, joined by ``;``."""
-        found: dict[str, int] = {}
-
-        def add(call: Call, above: str) -> None:
-            stack = f"{above};{call.function}" if above else call.function
-            if call.own:
-                found[stack] = call.own
-            for child in call.children.values():
-                add(child, stack)
-
-        add(self.tree, "")
-        return found
+        return {";".join((*above, call.function)): call.own for above, call in self.tree.walk() if call.own}
 
     def folded(self) -> str:
         """Return the profile as folded stacks, a line per stack with its own gas, as flame graph tools read them."""
@@ -294,8 +197,8 @@ class Profile:
 
     def __str__(self) -> str:
         lines = [f"{'total':>12} {'own':>12} {'calls':>6}"]
-        for depth, call in self.tree.walk():
-            lines.append(f"{call.total:12,} {call.own:12,} {call.calls:6,}  {'  ' * depth}{call.function}")
+        for above, call in self.tree.walk():
+            lines.append(f"{call.total:12,} {call.own:12,} {call.calls:6,}  {'  ' * len(above)}{call.function}")
         return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm._bcs import listed, read_struct_tag, struct_tag_bytes, text_bytes
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import Global
+from toolkit.wire._on_chain import Metadata
 from toolkit.wire._state_keys import GROUP, MODULE, RESOURCE, access_key, storage_form
 from toolkit.wire._state_keys import item_key as item_key  # noqa: PLC0414 - exported with the other keys
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from toolkit.vm._layouts import Layout
     from toolkit.vm._types import ModuleId, Struct, Type
 
-Metadata: TypeAlias = tuple[int, int, int]  # slot deposit, bytes deposit, creation time in microseconds
 StateValue: TypeAlias = tuple[bytes, Metadata | None]
 Read: TypeAlias = Callable[[bytes], "tuple[bytes, Any] | None"]
 

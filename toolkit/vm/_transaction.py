@@ -21,6 +21,7 @@ from toolkit.vm._bcs import text_bytes
 from toolkit.vm._binary import version_of
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._code import PUBLIC
+from toolkit.vm._ed25519 import are_valid
 from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
@@ -29,8 +30,7 @@ from toolkit.vm._loader import Loader
 from toolkit.vm._module import RANDOMNESS, is_unstable, read_module, read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_calls, check_code, initializer
-from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
-from toolkit.vm._signers import signers_of
+from toolkit.vm._results import Execution, Fee, status_of
 from toolkit.vm._state import Change, Overlay, Session, WriteKind, module_key, resource_key, session_hash, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
 from toolkit.vm._values import option, signer
@@ -39,6 +39,8 @@ from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire import _bcs_requests as requests
 from toolkit.wire import _signatures as signatures
 from toolkit.wire._models import unhex
+from toolkit.wire._on_chain import SUCCESS, EmittedEvent, Status, Write
+from toolkit.wire._signers import any_is_keyless, signers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,7 +183,8 @@ class TransactionRun:
         self.transaction_index = None if simulate else transaction_index
         self.sender = address_to_bytes(raw.sender)
         self.signers = signers_of(signed.signature)
-        self.payer = self.signers.payer_address or self.sender
+        self.cosigners = tuple(map(address_to_bytes, self.signers.addresses))
+        self.payer = address_to_bytes(self.signers.payer_address or raw.sender)
         self.executable, multisig, self.nonce = requests.payload_parts(raw.payload)
         self.multisig = None if multisig is None else address_to_bytes(multisig)
         self.script_hash, self.called = b"", None
@@ -287,12 +290,12 @@ def _run_prologue(run: TransactionRun) -> None:
     MoveError
         If the transaction is discarded.
     """
-    if not run.simulate and not run.signers.are_valid(run.signed.signing_message()):
+    if not run.simulate and not are_valid(run.signed.signature, run.signed.signing_message()):
         raise MoveError("INVALID_SIGNATURE")
-    everyone = (run.sender, *run.signers.addresses)
+    everyone = (run.sender, *run.cosigners)
     _refuse(
         SIGNERS_CONTAIN_DUPLICATES=len(set(everyone)) != len(everyone),
-        NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF=len(run.signers.addresses) != len(run.signers.secondary),
+        NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF=len(run.cosigners) != len(run.signers.secondary),
     )
     _authenticate(run)
     payload, features = run.raw.payload, run.features
@@ -323,10 +326,8 @@ def _refuse(**wrong: bool) -> None:
 
 def _authenticate(run: TransactionRun) -> None:
     """Let Move code check abstract signatures, on a part of the gas: the rest is taken away meanwhile."""
-    signed = [(run.sender, run.signers.sender), *zip(run.signers.addresses, run.signers.secondary, strict=True)]
-    if run.signers.payer is not None:
-        signed.append((run.payer, run.signers.payer))
-    abstract = [(address, one) for address, one in signed if isinstance(one, signatures.AbstractSignature)]
+    signed = run.signers.by_account(run.raw.sender)
+    abstract = [(address_to_bytes(at), one) for at, one in signed if isinstance(one, signatures.AbstractSignature)]
     if not abstract:
         return
     for _, one in abstract:
@@ -386,7 +387,7 @@ def _intrinsic_gas(run: TransactionRun) -> int:
 
 
 def _keyless_gas(run: TransactionRun) -> int:
-    return run.schedule["txn.keyless.base"] if run.signers.any_is_keyless else 0
+    return run.schedule["txn.keyless.base"] if any_is_keyless(run.signed.signature) else 0
 
 
 def _account_fee(run: TransactionRun) -> int:
@@ -411,7 +412,7 @@ def _prologue_call(run: TransactionRun) -> tuple[str, list[Value]]:
     raw, who = run.raw, run.signers
     key, others = who.sender.authentication_key(), [one.authentication_key() for one in who.secondary]
     payer_key = who.payer.authentication_key() if who.payer is not None else None
-    addresses = list(who.addresses)
+    addresses = list(run.cosigners)
     limits = [raw.gas_unit_price, raw.max_gas_amount, raw.expiration_timestamp_secs, raw.chain_id]
     if run.is_unified:
         arguments: list[Value] = [signer(run.sender)]
@@ -482,7 +483,7 @@ def _run_payload(run: TransactionRun, machine: Machine) -> Status:
                 _run_script(run, machine, run.executable)
             else:
                 assert run.called is not None  # noqa: S101 - the prologue has seen to it
-                _run_entry(run, machine, run.called, [run.sender, *run.signers.addresses])
+                _run_entry(run, machine, run.called, [run.sender, *run.cosigners])
             state, events = _published_and_charged(run, machine)
     except MoveError as error:
         return _failed(run, error)
@@ -497,7 +498,7 @@ def _run_payload(run: TransactionRun, machine: Machine) -> Status:
 
 def _failed(run: TransactionRun, error: MoveError) -> Status:
     """Drop what the payload did, and charge for it."""
-    status = status_of(error, run.features, run.schedule.version, run.loader.attributes)
+    status = status_of(error, run.loader)
     if status.kind == "discard":
         raise error
     run.refund = 0
@@ -577,7 +578,7 @@ def _run_script(run: TransactionRun, machine: Machine, script: requests.EncodedS
     check_calls(loader, None, code.handles)
     loader.check_constraints(types, code.main.type_parameters)
     arguments = tuple(argument.to_bcs() for argument in script.arguments)
-    values = _call_values(machine, code.main, types, arguments, [run.sender, *run.signers.addresses])
+    values = _call_values(machine, code.main, types, arguments, [run.sender, *run.cosigners])
     machine.run(loader.code(code.main, types), values)
 
 
@@ -730,5 +731,5 @@ def _result(run: TransactionRun, status: Status) -> Execution:
         if op == "create" and metadata is None and change.kind is not WriteKind.DELTA:
             metadata = (0, 0, run.now())
         writes[key] = Write(op, change.value, metadata)
-    events = [EmittedEvent(str(event.type), event.key, event.sequence_number, event.data) for event in run.events]
+    events = [EmittedEvent(str(event.type), event.data, event.key, event.sequence_number) for event in run.events]
     return Execution(run.meter, run.trace, status, run.gas_used, run.fee, events, writes)

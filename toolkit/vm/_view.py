@@ -92,7 +92,7 @@ def run_view(
         try:
             values = _run(machine, ModuleId(address_to_bytes(name.address), name.module), name.name, types, args)
         except MoveError as error:
-            status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
+            status = status_of(error, loader)
             if status.kind not in {"abort", "out_of_gas"}:
                 status = dataclasses.replace(status, message=error_text(error))
         return View(machine.meter, trace, status, values, max_gas - machine.meter.units)

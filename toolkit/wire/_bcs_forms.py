@@ -24,6 +24,7 @@ class BcsForm(NamedTuple):
 
 
 U8 = BcsForm(Reader.u8, Writer.u8)
+U16 = BcsForm(Reader.u16, Writer.u16)
 U64 = BcsForm(Reader.u64, Writer.u64)
 BYTES = BcsForm(Reader.bytes, Writer.bytes)
 STRING = BcsForm(Reader.string, Writer.string)
@@ -85,21 +86,58 @@ def record(kind: type, **fields: BcsForm) -> BcsForm:
 FUNCTION = record(FunctionId, address=ADDRESS, module=STRING, name=STRING)
 
 
-def variants(what: str, *forms: BcsForm) -> BcsForm:
-    """Return the form of an enum: an index, then a value in the form with that index."""
-    classes = [form.of for form in forms]
+def parts(make: Callable[..., Any], *forms: BcsForm) -> BcsForm:
+    """Return the form of a tuple, given the forms of its parts; `make` makes it of them."""
 
-    def read(reader: Reader) -> Any:
-        return forms[read_index(reader, len(forms), what)].read(reader)
+    def write(writer: Writer, values: Any) -> None:
+        for form, value in zip(forms, values, strict=True):
+            form.write(writer, value)
+
+    return BcsForm(lambda reader: make(*[form.read(reader) for form in forms]), write)
+
+
+def several(*values: Any) -> tuple[Any, ...]:
+    """Return the arguments: what `parts` makes of parts without a record."""
+    return values
+
+
+def constant(value: Any) -> BcsForm:
+    """Return the form of a value that takes no bytes."""
+    return BcsForm(lambda _: value, lambda _, __: None)
+
+
+def converted(form: BcsForm, decode: Callable[[Any], Any], encode: Callable[[Any], Any]) -> BcsForm:
+    """Return the form of a value that is made of what another form reads."""
+    return BcsForm(lambda reader: decode(form.read(reader)), lambda writer, value: form.write(writer, encode(value)))
+
+
+def choice(what: str, index_of: Callable[[Any], int], *forms: BcsForm) -> BcsForm:
+    """Return the form of an enum: an index, which `index_of` returns for a value, then the form with that index."""
 
     def write(writer: Writer, value: Any) -> None:
-        if type(value) not in classes:
-            raise InputError(f"a {type(value).__name__} has no BCS form as {what}")
-        index = classes.index(type(value))
+        index = index_of(value)
         writer.uleb128(index)
         forms[index].write(writer, value)
 
-    return BcsForm(read, write)
+    return BcsForm(lambda reader: forms[read_index(reader, len(forms), what)].read(reader), write)
+
+
+def variants(what: str, *forms: BcsForm) -> BcsForm:
+    """Return the form of an enum whose variants are classes, by the classes of the forms."""
+    classes = [form.of for form in forms]
+
+    def index_of(value: Any) -> int:
+        if type(value) not in classes:
+            raise InputError(f"a {type(value).__name__} has no BCS form as {what}")
+        return classes.index(type(value))
+
+    return choice(what, index_of, *forms)
+
+
+def mapping(key: BcsForm, value: BcsForm) -> BcsForm:
+    """Return the form of a dict whose keys are BCS: they are in the order of their bytes."""
+    items = sequence(parts(several, key, value))
+    return converted(items, dict, lambda held: sorted(held.items()))
 
 
 def versioned(what: str, form: BcsForm) -> BcsForm:

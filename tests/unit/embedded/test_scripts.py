@@ -165,9 +165,9 @@ def test_arguments_in_bcs_are_decoded_by_the_signature(ledger):
     """A typed argument and a serialized one are equal; bytes that do not fit fail; unknown bytecode cannot be read."""
 
     def status(*arguments, code=pay_all.bytecode):
-        return execute(
-            ledger.chain.snapshot(ledger.head), ledger._prepared(EncodedScript(code, (), arguments), sender=ALICE)
-        ).vm_status
+        request = toolkit.SimulationRequest(toolkit.Script(code), sender=ALICE)
+        transaction = ledger._transaction(request, EncodedScript(code, (), arguments))
+        return execute(ledger.chain.snapshot(ledger.head), transaction).vm_status
 
     none, five = ScriptArgument("serialized", b"\0"), ScriptArgument("u64", 5)
     assert (
@@ -196,7 +196,8 @@ def test_a_multisig_account_runs_a_script(ledger):
         assert proposed.output.success, proposed.output.vm_status
     before = ledger.view("0x1::coin::balance", [account], ["0x1::aptos_coin::AptosCoin"])[0][0]
     for inner in (payload, None):
-        done = ledger._commit(ledger._prepared(EncodedMultisig(account, inner), sender=ALICE))
+        request = toolkit.SimulationRequest(toolkit.Multisig(account), sender=ALICE)
+        done = ledger._commit(ledger._transaction(request, EncodedMultisig(account, inner)))
         kinds_of = [event.type for event in done.output.events]
         assert "0x1::multisig_account::TransactionExecutionSucceeded" in kinds_of
     after = ledger.view("0x1::coin::balance", [account], ["0x1::aptos_coin::AptosCoin"])[0][0]

@@ -16,9 +16,10 @@ from tests.unit.fork import small_node
 from tests.unit.vm import small_ledger as small
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError, VersionPruned
 from toolkit.fork import _sweep
-from toolkit.fork._replay import Committed
-from toolkit.fork._state import read_state_value
+from toolkit.fork._replay import read_committed
 from toolkit.fork._sweep import Timeline, _hash_of
+from toolkit.wire._bcs_forms import whole
+from toolkit.wire._on_chain import STATE_VALUE
 
 
 @pytest.fixture
@@ -55,18 +56,18 @@ def test_a_value_is_shared_until_it_is_written():
 def test_a_transaction_that_is_cut_off_is_refused(served, cut):
     data = served.sent[1].to_bcs(4)
     with pytest.raises(SchemaError):
-        Committed.from_bcs(data[:cut])
+        read_committed(data[:cut])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x02\x00", b"\x00\x05abc", b"\x00\x01a\x00", b"\x01\x00\x02"])
 def test_a_value_that_no_node_stores_is_refused(data):
     with pytest.raises(SchemaError):
-        read_state_value(data)
+        whole(STATE_VALUE, data)
 
 
 def test_values_have_the_metadata_of_their_slots():
     for metadata in (None, (5, 0, 7), (5, 6, 7)):
-        assert read_state_value(stored_value(b"abc", metadata)) == (b"abc", metadata)
+        assert whole(STATE_VALUE, stored_value(b"abc", metadata)) == (b"abc", metadata)
 
 
 def test_a_node_that_lies_about_state_gives_rows_not_errors(served):

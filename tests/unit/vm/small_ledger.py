@@ -6,10 +6,11 @@ from functools import cache
 
 from toolkit.move import FunctionId, UInt, encode_bcs
 from toolkit.move._bcs import uleb128
+from toolkit.move._module_metadata import METADATA_KEY, Attribute, ModuleMetadata
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
 from toolkit.vm._code import LOG_NAMES, Constant, Instruction
-from toolkit.vm._module import Attribute, write_module
+from toolkit.vm._module import write_module
 from toolkit.vm._state import module_key, resource_key
 from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
 from toolkit.wire._bcs_requests import EncodedEntryFunction
@@ -48,10 +49,8 @@ def handle(module, name, parameters=(), results=()):
 
 def metadata(**functions):
     """Return module metadata with attributes of functions: kinds by name."""
-    data = bytearray(b"\0\0" + uleb128(len(functions)))
-    for name, kind in functions.items():
-        data += uleb128(len(name)) + name.encode() + b"\1" + bytes((Attribute(kind, ()).kind,)) + b"\0"
-    return {b"aptos::metadata_v1": bytes(data)}
+    kinds = {name: (Attribute(kind),) for name, kind in functions.items()}
+    return {METADATA_KEY: ModuleMetadata(functions=kinds).to_bcs()}
 
 
 VALUE = code.StructDefinition(COUNTER, "Value", t.KEY, (), (code.Field("value", t.U64),))

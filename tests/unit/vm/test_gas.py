@@ -105,10 +105,10 @@ def test_a_price_that_the_version_does_not_read_is_zero(version, price):
     assert Schedule.from_bcs(schedule_bcs(version)).per_node == price
 
 
-def test_a_module_that_does_not_decode_has_no_attributes():
+def test_a_module_that_does_not_decode_names_no_abort_codes():
     """The name of an abort code is looked up there: the status of the abort stays."""
     loader = Loader(Environment((state() | {module_key(COUNTER): (b"bad", None)}).get))
-    assert loader.attributes(COUNTER) is None
+    assert loader.named_abort(COUNTER, 1) is None
     with pytest.raises(MoveError, match="UNEXPECTED_DESERIALIZATION_ERROR"):
         loader.find(COUNTER)
 

@@ -41,6 +41,7 @@ from toolkit.wire._bcs_requests import (
     script_arguments,
 )
 from toolkit.wire._signatures import SignatureModel, is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signers import account_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +113,7 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
     try:
         signature = _pairless(value) or parse_signature(value)
         # The number of signatures must equal the number of keys, or of required signatures; in BCS it may differ.
-        for one in [*signature.parts()] or [signature]:
+        for one in account_signatures(signature):
             if isinstance(one, wire.MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
             if isinstance(one, wire.MultiKeySignature) and len(one.signatures) != one.signatures_required:
@@ -144,10 +145,10 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
     if find_spec("cryptography") is None:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
-    from toolkit.vm._signers import signers_of  # late: it imports the machine
+    from toolkit.vm._ed25519 import are_valid  # late: it imports the machine
 
-    signers = signers_of(signed.signature)
-    return all(map(_is_by_ed25519, signers.everyone)) and signers.are_valid(signed.signing_message())
+    signatures = account_signatures(signed.signature)
+    return all(map(_is_by_ed25519, signatures)) and are_valid(signed.signature, signed.signing_message())
 
 
 def _is_by_ed25519(signature: SignatureModel) -> bool:

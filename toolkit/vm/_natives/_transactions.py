@@ -75,7 +75,7 @@ for _name in ("max_gas_amount", "gas_unit_price", "chain_id"):
 @native("0x1::transaction_context::secondary_signers_internal")
 def secondary_signers(call: NativeCall) -> tuple[Value]:
     """Addresses of the other signers."""
-    addresses = list(_transaction(call, "secondary_signers").signers.addresses)
+    addresses = list(_transaction(call, "secondary_signers").cosigners)
     call.charge(call.price(f"{_PRICE}secondary_signers.per_signer") * len(addresses))
     return (addresses,)
 
