@@ -27,7 +27,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import by_scale
-from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
+from toolkit.plots._style import page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
@@ -74,10 +74,9 @@ def render(data: ReportData) -> str:
             script_digest=digest,
             figures=_figures(data),
             downloads=_downloads(data),
-            cause_colours={cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()},
             page_colours=page_colours,
             short_hash=_short_hash,
-            verdict=verdict_content(data.verdict[1]) if data.verdict else None,
+            verdict=verdict_content(*data.verdict) if data.verdict else None,
         )
     )
 
@@ -91,16 +90,16 @@ def _figures(data: ReportData) -> dict[str, object]:
     overview = overview_calls(data)
     scales = by_scale(series_of(data.observations, overview)) if overview else []
     parts = sorted((list(dict.fromkeys(one.label for one in scale)) for scale in scales), key=len, reverse=True)
-    # A call that the first figures show alone has no other figure; nor has one whose line would be flat.
+    # A call whose changes are all in the first figures has no other figure; nor has one whose line would be flat.
     moving = {call.label for call in data.calls if call.min_gas != call.max_gas} | {*data.changed}
-    moving -= {label for part in parts if len(part) == 1 for label in part}
+    moving -= {label for part in parts if len(part) <= MAX_TOGETHER for label in part}
     shown = sorted((label for label in data.labels if label in moving), key=lambda label: label not in data.changed)
     colours = _colours(data, overview)
     return {
         "overview": _overview(data, parts, colours),
         "overview_calls": len(overview),
         "calls": [
-            (name, _by_version(data, [name], data.steps, colours, f"call{place}", _HEIGHT))
+            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _HEIGHT)))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),
@@ -185,6 +184,7 @@ def write(run: Run, path: str | Path) -> Path:
 
 
 MAX_MARKED = 2  # changes with marks in the first figure: lines, causes, and reads without a result are kinds enough
+MAX_TOGETHER = 2  # calls in a figure that is read with all their changes
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
 # Inches, of figures that a phone shows as they are, and that stand side by side on a screen.
@@ -202,7 +202,7 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
 def _overview(
     data: ReportData, parts: Sequence[Sequence[str]], colours: Mapping[str, str] | None
 ) -> list[tuple[str, Markup]]:
-    """Draw calls in parts of one scale; of several in a figure, the largest changes only, as each has its own below."""
+    """Draw calls in parts of one scale; of many in a figure, the largest changes only, as each has its own below."""
     groups = weightiest([group for group in data.events if not group.is_drift], MAX_MARKED)
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
@@ -210,8 +210,9 @@ def _overview(
     height = _HEIGHT + 0.2 * max((len(part) for part in parts if len(part) > 1), default=0)
     figures = []
     for place, part in enumerate(parts):
-        name, steps = (part[0], data.steps) if len(part) == 1 else (f"{len(part)} calls", few)
-        figures.append((name, _by_version(data, part, steps, colours, f"overview{place}", height)))
+        steps = data.steps if len(part) <= MAX_TOGETHER else few
+        name = part[0] if len(part) == 1 else f"{len(part)} calls"
+        figures.append((name, _by_version(data, part, steps, colours, (f"overview{place}", height))))
     return figures
 
 
@@ -220,10 +221,9 @@ def _by_version(
     labels: Sequence[str],
     steps: pd.DataFrame,
     colours: Mapping[str, str] | None,
-    name: str,
-    height: float,
+    svg: tuple[str, float],
 ) -> Markup:
-    """Draw calls by version, with steps, and levels of committed transactions."""
+    """Draw calls by version, with steps, and levels of committed transactions; `svg` is the name and the height."""
     # Of these steps and all observations, fewer than two times may be known, even if the timeline has more.
     times, _ = known_times(data.observations, steps, None)
     shown: dict[str, Any] = {
@@ -234,7 +234,7 @@ def _by_version(
         "colors": colours and {label: colours[label] for label in labels},
     }
     alt = f"Gas of {labels[0] if len(labels) == 1 else f'{len(labels)} calls'} by ledger version"
-    return _svg(name, (_WIDTH, height), alt, gas_by_version, data.observations, **shown)
+    return _svg(svg[0], (_WIDTH, svg[1]), alt, gas_by_version, data.observations, **shown)
 
 
 def _colours(data: ReportData, overview: Sequence[str]) -> dict[str, str] | None:
