@@ -373,10 +373,10 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         if paid is not None:
             fees[row["fingerprint"], row["node"]] = paid
         steps = () if row["node"] in unlike else _steps_between(row | columns, sides)
-        for one in steps:
-            place = one.version_before, one.version_after, row["node"], one.cause, one.explanation
-            changes = (*between[place].changes, *one.changes) if place in between else one.changes
-            between[place] = replace(one, changes=changes, node=row["node"] if several else "")
+        for step in steps:
+            place = step.version_before, step.version_after, row["node"], step.cause, step.explanation
+            changes = (*between[place].changes, *step.changes) if place in between else step.changes
+            between[place] = replace(step, changes=changes, node=row["node"] if several else "")
         rows.append(row | columns | _explained(steps))
     studies = [side.study for side in sides if side.study]
     return Comparison(

@@ -127,8 +127,8 @@ class Side:
             return ""
         versions = self.last["ledger_version"]
         version = int(versions.min() if self.oldest else versions.max()) if self.until is None else self.until
-        read = self.last["observed_at"].max()
-        when = f", read {read:%Y-%m-%d %H:%M} UTC" if read.year > _UNKNOWN_YEAR else ""
+        read = self.run.record.finished_at if self.run else self.last["observed_at"].max()
+        when = f", read {read:%Y-%m-%d %H:%M} UTC" if read and read.year > _UNKNOWN_YEAR else ""
         return f": {', '.join(sorted(self.last['node'].unique()))}, version {version:,}{when}"
 
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:

@@ -107,36 +107,23 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     counts = ", ".join(f"{count:,} {said.get(kind, kind)}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
     named = {one.call for one in (*gate.regressions, *gate.not_judged, *gate.waived)} if gate else set()
-    one, two = (
-        name(f"{side}{about}", MAX_NAME) for side, about in zip(comparison.names, comparison.about, strict=True)
-    )
-    return Shown(
-        title=f"{before} compared with {after}",
-        sides=(one, two),
-        counts=f"{counts or 'no calls'}{model}",
-        head=_HEAD,
-        rows=[*_rows(calls, name)],
-        lines=[*_lines(calls, name, named)],
-        steps=comparison.steps,
-    )
+    both = zip(comparison.names, comparison.about, strict=True)
+    one, two = (name(f"{side}{about}", MAX_NAME) for side, about in both)
+    title, lines = f"{before} compared with {after}", [*_lines(calls, name, named)]
+    counts = f"{counts or 'no calls'}{model}"
+    return Shown(title, (one, two), counts, _HEAD, [*_rows(calls, name)], lines, comparison.steps)
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
     """Return what a comparison of replayed transactions shows."""
     before, after = (name(side, MAX_NAME) for side in comparison.names)
+    title = f"committed transactions of {before}, replayed as they were and under {after}"
+    sides = f"committed transactions of {before}, replayed as they were", f"the same transactions under {after}"
+    counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
     calls = plain_rows(comparison.calls)
-    return Shown(
-        title=f"committed transactions of {before}, replayed as they were and under {after}",
-        sides=(f"committed transactions of {before}, replayed as they were", f"the same transactions under {after}"),
-        counts=", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
-        or "no transactions",
-        head=_PAIRED_HEAD,
-        rows=[
-            ShownRow(call_of(row), (name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)))
-            for row in calls
-        ],
-        lines=[],
-    )
+    cells = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
+    rows = [ShownRow(call_of(row), mine) for row, mine in zip(calls, cells, strict=True)]
+    return Shown(title, sides, counts or "no transactions", _PAIRED_HEAD, rows, [])
 
 
 def call_of(row: Mapping[str, Any]) -> tuple[str, str, str]:

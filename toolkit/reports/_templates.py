@@ -46,6 +46,7 @@ def environment() -> Environment:
         "cause_styles": _cause_styles(),
         "evidence_text": sentences.evidence_text,
         "max_explanation": sentences.MAX_EXPLANATION,
+        "max_note": sentences.MAX_NOTE,
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
         "others_text": sentences.others_text,

@@ -184,7 +184,7 @@ def write(run: Run, path: str | Path) -> Path:
 
 
 MAX_MARKED = 2  # changes with marks in the first figure: lines, causes, and reads without a result are kinds enough
-MAX_TOGETHER = 2  # calls in a figure that is read with all their changes
+MAX_TOGETHER = 3  # calls in a figure that is read with all their changes
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
 # Inches, of figures that a phone shows as they are, and that stand side by side on a screen.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.gas._sentences import MAX_NOTE
 from toolkit.reports._templates import code, content, environment
-from toolkit.reports._verdict import call_blocks, verdict_lines
+from toolkit.reports._verdict import verdict_markdown
 
 if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
@@ -30,8 +30,8 @@ def render_markdown(data: ReportData) -> str:
     str
     """
     limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
-    blocks = verdict_lines(*data.verdict) if data.verdict else []
-    made = environment().get_template("report.md.j2").render(content(data, code), verdict_blocks=blocks, **limits)
+    verdict = verdict_markdown(*data.verdict) if data.verdict else ""
+    made = environment().get_template("report.md.j2").render(content(data, code), verdict=verdict, **limits)
     return made.rstrip("\n") + "\n"
 
 
@@ -47,9 +47,6 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     -------
     str
     """
-    here = comparison.shown(code, gate)
-    blocks = verdict_lines(comparison, gate) if gate else call_blocks(here, None)
-    notes = [f"- note: {code(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
-    parts = blocks if gate else [f"# {here.title}", here.counts, *blocks]
-    below = [f"- {line}" for line in here.lines]
-    return "\n\n".join(part for part in [*parts, "\n".join([*below, *notes])] if part) + "\n"
+    notes = [f"note: {code(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
+    lines = [f"- {line}" for line in (*comparison.shown(code, gate).lines, *notes)]
+    return "\n".join([verdict_markdown(comparison, gate), "", *lines]).rstrip() + "\n"

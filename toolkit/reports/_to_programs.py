@@ -163,16 +163,15 @@ def comparison_annotations(
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
         return "\n".join([*notices, comparison.shown(sentences.label_text).counts, ""])
-    titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
+    unjudged = "warning" if gate.unjudged_allowed else "error"
+    kinds = (
+        ("error", "Gas regression", gate.regressions),
+        (unjudged, "Gas not judged", gate.not_judged),
+        ("warning", "Gas rise excused", gate.waived),
+    )
     about = [
-        command(
-            "warning" if one.waiver or (gate.unjudged_allowed and one in gate.not_judged) else "error",
-            title,
-            f"{one.label}: {_reason(one)}",
-            one.node,
-            one.label,
-        )
-        for title, ones in titles.items()
+        command(level, title, f"{one.label}: {_reason(one)}", one.node, one.label)
+        for level, title, ones in kinds
         for one in ones
     ]
     return "\n".join([*about, *notices, gate_lines(gate, sentences.label_text)[0], ""])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit._present.tables import markdown_table
 from toolkit._present.text import plural, relative_change
 from toolkit.gas._sentences import MAX_NOTE, change_clause, versions_text, weightiest
 from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, waiver_text
@@ -12,7 +11,7 @@ from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from toolkit.gas._compare import Comparison
@@ -96,17 +95,20 @@ def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
     return "".join(f"{', mostly' if len(mine) > 1 else ''} {change_clause(step)}" for step in weightiest(mine, 1))
 
 
-def verdict_content(comparison: Comparison | PairedComparison, gate: Gate | None) -> dict[str, Any]:
+def verdict_content(
+    comparison: Comparison | PairedComparison, gate: Gate | None, name: Renderer = chain
+) -> dict[str, Any]:
     """Return what templates show of a verdict: its headline, the name of its colour, and the calls by verdict."""
-    shown = comparison.shown(chain, gate)
+    shown = comparison.shown(name, gate)
     return {
         "gate": gate,
         "shown": shown,
         "headline": headline(gate) if gate else "COMPARISON",
         "state": gate.verdict.replace(" ", "-") if gate else "none",
         "lead": _lead(gate, shown.steps) if gate else "",
-        "sections": sections(shown, gate, chain),
-        "causes": cause_lines(shown, chain),
+        "sections": sections(shown, gate, name),
+        "causes": cause_lines(shown, name),
+        "notes": [*(gate.notes if gate else ()), *comparison.warnings],
         "causes_of": causes_of,
         "reason_text": reason_text,
     }
@@ -126,49 +128,9 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
         One file without scripts and external content, readable from 390 px on, in light and dark mode.
     """
     page = environment().get_template("verdict.html.j2")
-    notes = [*(gate.notes if gate else ()), *comparison.warnings]
-    return page.render(notes=notes, page_colours=page_colours, **verdict_content(comparison, gate))
+    return page.render(verdict_content(comparison, gate), page_colours=page_colours)
 
 
-def verdict_lines(comparison: Comparison | PairedComparison, gate: Gate) -> list[str]:
-    """Return the verdict as Markdown blocks: the verdict, the sides and the rule, then the calls and causes."""
-    shown = comparison.shown(code, gate)
-    about = [
-        f"- baseline: {shown.sides[0]}",
-        f"- candidate: {shown.sides[1]}",
-        f"- rule: {code(str(gate.rules), MAX_NOTE)}",
-        f"- judged: {plural(gate.judged, 'call')}, on {gate.day}; {shown.counts}",
-    ]
-    return [f"**{headline(gate)}**: {_lead(gate, shown.steps)}", "\n".join(about), *call_blocks(shown, gate)]
-
-
-def call_blocks(shown: Shown, gate: Gate | None) -> list[str]:
-    """Return the calls of a comparison as Markdown blocks: a table, then reasons and causes."""
-    found = sections(shown, gate, code)
-    rows = [cells for title, _, judged in found for one in judged for cells in _table_rows(title, one, shown)]
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for title, _, judged in found:
-        for one, _ in judged:
-            if one is not None and (text := reason_text(one, code)):
-                reasons.setdefault((title.lower(), text), []).append(code(one.label))
-    head = (shown.head[0], *(["verdict"] if gate else []), *shown.head[1:], *(["cause"] if shown.steps else []))
-    return [
-        markdown_table(rows, head=head, numbers_from=2 if gate else 1) if rows else "",
-        "\n".join(
-            [
-                *(f"- {title}: {', '.join(labels)}: {text}" for (title, text), labels in reasons.items()),
-                *(f"- {line}" for line in cause_lines(shown, code)),
-            ]
-        ),
-    ]
-
-
-def _table_rows(title: str, judged: Judged, shown: Shown) -> Iterator[tuple[str, ...]]:
-    finding, rows = judged
-    for row in rows:
-        first, *rest = row.cells + ("",) * (len(shown.head) - len(row.cells))
-        causes = (
-            "" if row.is_part else ", ".join(f"{cause.label} {at}" for cause, at in causes_of(row.call, shown.steps))
-        )
-        verdict = [] if not title else [title.lower() if finding and not row.is_part else ""]
-        yield (first, *verdict, *rest, *([causes] if shown.steps else []))
+def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
+    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
+    return environment().get_template("verdict.md.j2").render(verdict_content(comparison, gate, code)).strip()
