@@ -23,7 +23,6 @@ from toolkit._present.text import (
     short_addresses,
     signed,
     times,
-    version_range,
     visible,
 )
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
@@ -414,9 +413,7 @@ def place_text(group: StepGroup) -> str:
 
 def versions_text(group: StepGroup) -> str:
     """Return the version of a group of steps, or the versions between which it is, for a table."""
-    if group.is_drift:  # its first step is after the version before it
-        return version_range(group.version_before + 1, group.version_after)
-    return change_place(group.version_before, group.version_after)
+    return change_place(group.version_before, group.version_after, several=group.is_drift)
 
 
 def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:

@@ -459,7 +459,7 @@ def test_the_markdown_is_one_table(written):
     assert text.startswith("**FAIL**")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {8}
-    assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
+    assert any("`dearer` | waived | 100 | 150 | +50 | +50 %" in line for line in rows)
 
 
 def test_the_json_holds_every_call_and_the_verdict(written):
