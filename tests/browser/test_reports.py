@@ -80,11 +80,14 @@ def test_a_report_fits_its_window(browser, report, scheme, width):
 
 
 def test_on_a_phone_a_change_is_a_card(browser, report):
-    """Call, before, after, change and cause are all within the window, and the figure is the narrow one."""
+    """Call, before, after, change and cause are all within the window; so is the figure, with text that can be read."""
     page, _ = opened(browser, report[0], viewport={"width": 390, "height": 900})
     for cell in page.locator(".top tbody tr").first.locator("td").all():
         box = cell.bounding_box()
         assert 0 <= box["x"] < box["x"] + box["width"] <= 390
-    assert page.locator(".overview .narrow svg").first.is_visible()
-    assert not page.locator(".overview .wide svg").first.is_visible()
+    sizes = page.locator(".overview svg text:not(:empty)").evaluate_all(
+        "texts => texts.map(text => text.getBoundingClientRect())"
+    )
+    assert sizes
+    assert all(0 <= size["left"] < size["right"] <= 390 and size["height"] >= 9 for size in sizes)
     page.context.close()

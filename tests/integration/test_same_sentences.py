@@ -30,7 +30,8 @@ label = "depth"
 view = "0xb00c::order_book::depth"
 """
 PLACE = re.compile(
-    r"(?:at version ([\d,]+)(?: \(\d{4}-\d\d-\d\d\))?|between versions ([\d,]+) and ([\d,]+)), ([a-z ]+): (.*)"
+    r"(?:at version ([\d,]+)(?: \(\d{4}-\d\d-\d\d\))?|(?:between|over) versions ([\d,]+) (?:and|to) ([\d,]+)), "
+    r"([a-z ]+): (.*)"
 )
 AMOUNT = re.compile(r"from [\d,]+ to [\d,]+ gas units? \((.*)\)")
 

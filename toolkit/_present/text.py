@@ -302,19 +302,23 @@ def version_range(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-def change_place(before: int, after: int) -> str:
-    """Return the ledger version of a change, or the interval that contains it.
+def change_place(before: int, after: int, *, several: bool = False) -> str:
+    """Return the ledger version of a change, or the interval that contains it; of several, the first to the last.
 
     Parameters
     ----------
     before, after : int
         Last version read before the change, and first version read after it.
+    several : bool, default False
+        Whether there are several changes, of which the first may be right after `before`.
 
     Examples
     --------
-    >>> change_place(3501, 3502), change_place(1170, 2421)
-    ('3,502', '1,170 to 2,421')
+    >>> change_place(3501, 3502), change_place(1170, 2421), change_place(577, 3463, several=True)
+    ('3,502', '1,170 to 2,421', '578 to 3,463')
     """
+    if several:
+        return version_range(before + 1, after)
     return version_range(after if after - before == 1 else before, after)
 
 

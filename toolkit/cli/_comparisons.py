@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -128,6 +129,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
         elif junit is not None:
             raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
+    if gate is not None:
+        gate = replace(gate, unjudged_allowed=allow_unjudged)
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
     lines = {("", label): number for label, number in of_labels.items()}
     if out is None:
@@ -139,7 +142,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             console.write_text(_written(form, comparison, gate, study, lines), out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
-    _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
+    _end(comparison, gate, junit)
 
 
 def _no_version(text: str) -> Any:
@@ -170,10 +173,9 @@ def _print_written(text: str, form: Format) -> None:
         print(text, end="")
 
 
-def _end(
-    comparison: Comparison | PairedComparison, gate: Gate | None, junit: Path | None, *, allow_unjudged: bool
-) -> None:
+def _end(comparison: Comparison | PairedComparison, gate: Gate | None, junit: Path | None) -> None:
     """Write the file of ``--junit``, and exit with the exit code of the gate."""
+    from toolkit.gas._verdict_sentences import allowed_text
     from toolkit.reports._to_programs import comparison_junit
 
     if gate is None:
@@ -182,10 +184,8 @@ def _end(
         console.write_text(comparison_junit(comparison, gate).decode(), junit)
     if gate.regressions:
         raise typer.Exit(REGRESSED)
-    if not gate.passed and allow_unjudged:
-        count = len(gate.not_judged)
-        unjudged = f"{plural(count, 'call')} could not be judged" if count else "no call was judged"
-        print(f"--allow-unjudged: {unjudged}", file=sys.stderr)
+    if allowed := allowed_text(gate):
+        print(f"--allow-unjudged: {allowed.removeprefix('; ')}", file=sys.stderr)
     elif not gate.passed:
         raise typer.Exit(NOT_JUDGED)
 
@@ -245,11 +245,13 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if is_run else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
+    if gate is not None:
+        gate = replace(gate, unjudged_allowed=allow_unjudged)
     _print_written(_written(form, comparison, gate, out, before.places), form)
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
-    _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
+    _end(comparison, gate, junit)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:

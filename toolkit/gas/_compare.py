@@ -84,6 +84,10 @@ class Comparison:
         Labels of calls by alternative names, such as their functions.
     fees : mapping of (str, str) to FeeChange
         What the committed transactions of a call paid on both sides, by fingerprint and node.
+    steps : tuple of StepGroup
+        The steps between the two sides, if a run has them, by version; each with the calls that it changed.
+    about : (str, str)
+        Node, version and time of reading of the two sides, to follow their names; empty if they are not known.
 
     Examples
     --------
@@ -105,6 +109,8 @@ class Comparison:
     after: Run | None = None
     other_names: Mapping[str, str] = field(default_factory=dict)
     fees: Mapping[tuple[str, str], FeeChange] = field(default_factory=dict)
+    steps: tuple[StepGroup, ...] = ()
+    about: tuple[str, str] = ("", "")
 
     def _of(self, kind: Kind) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -361,12 +367,17 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         notes.append(f"{one} is compared with {two}, as requested; the same work may cost different gas")
     key = [*(["label"] if one != two else ["fingerprint", "source"]), *(["node"] if several else [])]
     rows, fees = [], {}
+    between: dict[tuple[Any, ...], StepGroup] = {}
     for row in _rows(frames, key):
         columns, paid = _paid(row, sides)
         if paid is not None:
             fees[row["fingerprint"], row["node"]] = paid
-        explained = {} if row["node"] in unlike else _causes_between(row | columns, sides)
-        rows.append(row | columns | explained)
+        steps = () if row["node"] in unlike else _steps_between(row | columns, sides)
+        for step in steps:
+            place = step.version_before, step.version_after, row["node"], step.cause, step.explanation
+            changes = (*between[place].changes, *step.changes) if place in between else step.changes
+            between[place] = replace(step, changes=changes, node=row["node"] if several else "")
+        rows.append(row | columns | _explained(steps))
     studies = [side.study for side in sides if side.study]
     return Comparison(
         calls=frame_of_rows(COMPARISON, rows),
@@ -379,6 +390,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         after=last.run if last.until is None else None,
         other_names={name: label for study in studies for name, label in other_names(study.calls).items()},
         fees=fees,
+        steps=tuple(between[place] for place in sorted(between)),
+        about=(first.about, last.about),
     )
 
 
@@ -585,14 +598,14 @@ def _known(value: float) -> float | None:
 # causes ---------------------------------------------------------------------------------------------------------------
 
 
-def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
-    """Return the causes that the runs found for the steps of a changed call between its two versions."""
+def _steps_between(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[StepGroup, ...]:
+    """Return the steps that the runs found of a changed call between its two versions."""
     first, last = row["version_before"], row["version_after"]
     runs = [side.run for side in sides if side.run is not None]
     if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
-        return {}
+        return ()
     if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
-        return {}
+        return ()
     groups: dict[tuple[Any, ...], StepGroup] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
         steps = run.steps
@@ -602,8 +615,12 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
             # The mean of committed transactions also follows their mix: a step the other way did not cause its move.
             there &= (steps["change"].fillna(row["change"]) > 0) == (row["change"] > 0)
         groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
-    if not groups:
+    return tuple(replace(groups[key], rounded=False) for key in sorted(groups))
+
+
+def _explained(steps: Sequence[StepGroup]) -> dict[str, Any]:
+    """Return the columns of a call that say why it changed; none if that is not known."""
+    if not steps:
         return {}
-    ordered = tuple(groups[key] for key in sorted(groups))
-    cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
-    return {"cause": cause, "explanation": words.between_text(ordered)}
+    cause = steps[0].cause if len({group.cause for group in steps}) == 1 else Cause.MIXED
+    return {"cause": cause, "explanation": words.between_text(steps)}

@@ -75,6 +75,11 @@ class Finding:
         return cls(**known, verdict=verdict, why=why, figures=figures)
 
     @property
+    def call(self) -> tuple[str, str, str]:
+        """What identifies the call: its label, source and node."""
+        return self.label, self.source, self.node
+
+    @property
     def reason(self) -> str:
         """What happened, or why the call cannot be judged, in words; may quote the node. Empty if the call passed."""
         return "" if self.why is None else self.why.text(self.figures)
@@ -93,6 +98,10 @@ class Gate:
     notes : tuple of str
         The age of the run, calls that have no baseline and are not named in the study, limits that do not apply, and
         rules without effect.
+    day : date
+        The day on which the calls were judged, in UTC.
+    unjudged_allowed : bool
+        Whether the gate passes although calls could not be judged, as with ``--allow-unjudged``.
 
     Examples
     --------
@@ -106,6 +115,8 @@ class Gate:
     rules: Rules
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    day: date
+    unjudged_allowed: bool = False
 
     def _found(self, *verdicts: Verdict, waived: bool = False) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.verdict in verdicts and (one.waiver is not None) == waived)
@@ -122,7 +133,7 @@ class Gate:
 
     @property
     def not_judged(self) -> tuple[Finding, ...]:
-        """Calls that cannot be judged and are not waived. Any such call keeps the gate from passing."""
+        """Calls that cannot be judged and are not waived. They keep the gate from passing, unless they are allowed."""
         return self._found(Verdict.NOT_JUDGED)
 
     @property
@@ -132,8 +143,8 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether at least one call was judged, and every regression and every call that cannot be judged is waived."""
-        return self.judged > 0 and not self.regressions and not self.not_judged
+        """Whether a call was judged, and every regression and every call that cannot be judged is waived or allowed."""
+        return self.judged > 0 and not self.regressions and (self.unjudged_allowed or not self.not_judged)
 
     @property
     def verdict(self) -> str:
@@ -248,7 +259,7 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     notes = [*notes, *_rule_notes(rules, labels, day)]
     notes += [f"not judged: {sentences.quoted(names)}: {why}" for why, names in without_baseline.items()]
-    return Gate(rules, tuple(replace(one, waiver=_waiver_of(one, holding)) for one in found), tuple(notes))
+    return Gate(rules, tuple(replace(one, waiver=_waiver_of(one, holding)) for one in found), tuple(notes), day)
 
 
 def _waiver_of(one: Finding, holding: Sequence[tuple[Waiver, set[str]]]) -> Waiver | None:

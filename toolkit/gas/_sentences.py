@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import (
+    change_place,
     counted,
     listed,
     percent,
@@ -330,6 +331,11 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     return f"{who}: {_magnitude(group)} {place_text(group)}{node}{_because(group)}{doubt}."
 
 
+def change_clause(group: StepGroup) -> str:
+    """Return where and why gas changed: ``at version 7, when code was published``."""
+    return f"{place_text(group)}{_because(group)}"
+
+
 def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
     """Return changes apart by what they are: of a call that runs on both sides, that is new, or that fails now."""
     kinds: dict[tuple[bool, bool, bool], list[StepChange]] = {}
@@ -387,7 +393,7 @@ def _because(group: StepGroup) -> str:
 def between_text(found: Sequence[StepGroup]) -> str:
     """Describe the steps of a call between two versions; of more than two, the largest."""
     shown = found if len(found) <= 2 else weightiest(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
-    causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(replace(one, rounded=False))}" for one in shown]
+    causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in shown]
     kinds = Counter(one.cause.label for one in found if one not in shown)
     others = " and ".join(f"{count:,} ({kind})" for kind, count in kinds.items())
     return "; then ".join(causes) + (f"; smaller steps: {others}" if others else "")
@@ -400,7 +406,14 @@ def change_name(change: StepChange, name: Renderer) -> str:
 
 def place_text(group: StepGroup) -> str:
     """Return the version of a group of steps, or the interval that contains it."""
+    if group.is_drift:
+        return f"over versions {versions_text(group)}"
     return _place_text(group.version_after, group.version_before, group.time, exact=group.exact)
+
+
+def versions_text(group: StepGroup) -> str:
+    """Return the version of a group of steps, or the versions between which it is, for a table."""
+    return change_place(group.version_before, group.version_after, several=group.is_drift)
 
 
 def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_UNKNOWN_YEAR = 1970  # of the observations of a snapshot, which has no times
 _MAX_NAMED = 5  # labels or columns in one message; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
@@ -118,6 +119,17 @@ class Side:
     until: int | None = None
     stored: Mapping[tuple[str, str], Ran] = field(default_factory=dict)
     oldest: bool = False
+
+    @property
+    def about(self) -> str:
+        """Node, version and time of reading, to follow the name; empty without observations."""
+        if self.last.empty:
+            return ""
+        versions = self.last["ledger_version"]
+        version = int(versions.min() if self.oldest else versions.max()) if self.until is None else self.until
+        read = self.run.record.finished_at if self.run else self.last["observed_at"].max()
+        when = f", read {read:%Y-%m-%d %H:%M} UTC" if read and read.year > _UNKNOWN_YEAR else ""
+        return f": {', '.join(sorted(self.last['node'].unique()))}, version {version:,}{when}"
 
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
         """Return the simulations that this side lacks because they were made later.

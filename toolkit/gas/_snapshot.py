@@ -373,8 +373,9 @@ def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
     """Yield what may explain a difference: a different gas schedule or a different version."""
     where = f"the snapshot was taken at version {before.ledger_version:,}, the run ends at {after.ledger_version:,}"
     if before.schedule != after.schedule and before.schedule and after.schedule:
-        features = f"feature version {before.feature_version} before, {after.feature_version} now"
-        yield f"the gas schedule differs ({features}), which may explain different gas; {where}"
+        versions = before.feature_version, after.feature_version
+        features = f" (feature version {versions[0]} before, {versions[1]} now)" if versions[0] != versions[1] else ""
+        yield f"the gas schedule differs{features}, which may explain different gas; {where}"
     elif before.ledger_version != after.ledger_version:
         yield where
 

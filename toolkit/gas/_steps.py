@@ -50,8 +50,8 @@ NOT_ANALYSED = "the run is not complete; run its study into its folder to have t
 MAX_SINGLE_STEPS = 4
 # Share of the smaller side. Growing state moves gas by less between two readings, so a larger step is an event.
 _LARGE_CHANGE = 0.5
-# A call that became available ranks like a change by a quarter; a call that stopped answering ranks above most.
-_NEW_CALL_SIZE = 0.25
+# An option that is new or gone ranks like a change by a quarter; a call that stopped answering ranks above most.
+_NEW_OPTION_SIZE = 0.25
 _STOPPED_CALL_SIZE = log(4)
 # Two answers are the fewest that can differ.
 _MIN_ANSWERS = 2
@@ -237,10 +237,9 @@ class StepChange:
     def size(self) -> float:
         """Absolute logarithm of the ratio of gas; a call that stops returning a result counts as a factor of 4."""
         if self.is_usage:
-            return _NEW_CALL_SIZE
-        if self.gas_before is None:
-            # A call that starts to answer is worth showing, but nothing became more expensive.
-            return _NEW_CALL_SIZE if self.gas_after is not None else 0.0
+            return _NEW_OPTION_SIZE
+        if self.gas_before is None:  # a call that became available costs nobody more: it is below every rise and fall
+            return 0.0
         if self.gas_after is None:
             return _STOPPED_CALL_SIZE
         return abs(log(max(self.gas_after, 1) / max(self.gas_before, 1)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, member
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
@@ -29,7 +29,7 @@ from toolkit._present.text import (
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Part, Source
-from toolkit.gas._sentences import MAX_EXPLANATION, MAX_NOTE, Renderer, label_text, shares_text
+from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, shares_text
 from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
@@ -39,13 +39,26 @@ if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
     from toolkit.gas._paired import PairedComparison
+    from toolkit.gas._steps import StepGroup
     from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
 
 _HEAD = ("call", "before", "after", "change", "relative", "versions")
-_PAIRED_HEAD = ("call", "transactions", "judged", "cheaper", "same", "dearer", "fail now", "least", "median", "most")
+_PAIRED_HEAD = (
+    "call",
+    "transactions",
+    "judged",
+    "cheaper",
+    "same",
+    "dearer",
+    "fail now",
+    "least change",
+    "median",
+    "most",
+)
 _PAIRED_COUNTS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
 _PAIRED_COLUMNS = (*_PAIRED_COUNTS, "change_least", "change_median", "change_most")
 MAX_NAME = 200  # characters of the name of a side
+MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
@@ -59,21 +72,32 @@ def quoted(labels: Iterable[str]) -> str:
 # what a comparison shows ----------------------------------------------------------------------------------------------
 
 
+class ShownRow(NamedTuple):
+    """A row of the table: the label, source and node of its call, and whether it is a part of the row above."""
+
+    call: tuple[str, str, str]
+    cells: tuple[str, ...]
+    is_part: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown of a comparison in each format: a title, counts, a table, and lines on what it leaves out."""
+    """What is shown of a comparison in each format: its sides, counts, a table, and lines on what it leaves out.
+
+    `sides` are the baseline and the candidate, `steps` those in between.
+    """
 
     title: str
+    sides: tuple[str, str]
     counts: str
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: list[ShownRow]
     lines: list[str]
-    parts: frozenset[int] = frozenset()
-    """Positions of the rows that are a part of the call above."""
+    steps: tuple[StepGroup, ...] = ()
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
-    """Return what a comparison shows, without the reasons and causes of the calls that `gate` names.
+    """Return what a comparison shows, without the reasons of the calls that `gate` names.
 
     `name` makes text from users and the chain safe for the format.
     """
@@ -82,22 +106,29 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     said = {"unreachable": "not compared"}
     counts = ", ".join(f"{count:,} {said.get(kind, kind)}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
-    rows = [*_rows(calls, name)]
-    parts = frozenset(place for place, (_, part) in enumerate(rows) if part)
-    named = (*gate.regressions, *gate.not_judged, *gate.waived) if gate else ()
-    lines = [*_lines(calls, name, {(one.label, one.source, one.node) for one in named})]
-    title = f"{before} compared with {after}"
-    return Shown(title, f"{counts or 'no calls'}{model}", _HEAD, [cells for cells, _ in rows], lines, parts)
+    named = {one.call for one in (*gate.regressions, *gate.not_judged, *gate.waived)} if gate else set()
+    both = zip(comparison.names, comparison.about, strict=True)
+    one, two = (name(f"{side}{about}", MAX_NAME) for side, about in both)
+    title, lines = f"{before} compared with {after}", [*_lines(calls, name, named)]
+    counts = f"{counts or 'no calls'}{model}"
+    return Shown(title, (one, two), counts, _HEAD, [*_rows(calls, name)], lines, comparison.steps)
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
     """Return what a comparison of replayed transactions shows."""
     before, after = (name(side, MAX_NAME) for side in comparison.names)
     title = f"committed transactions of {before}, replayed as they were and under {after}"
+    sides = f"committed transactions of {before}, replayed as they were", f"the same transactions under {after}"
     counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
     calls = plain_rows(comparison.calls)
-    rows = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
-    return Shown(title, counts or "no transactions", _PAIRED_HEAD, rows, [])
+    cells = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
+    rows = [ShownRow(call_of(row), mine) for row, mine in zip(calls, cells, strict=True)]
+    return Shown(title, sides, counts or "no transactions", _PAIRED_HEAD, rows, [])
+
+
+def call_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return what identifies a call of a comparison: its label, source and node."""
+    return row["label"], row["source"], row["node"]
 
 
 def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
@@ -105,24 +136,27 @@ def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None
     here = comparison.shown(label_text)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
-    table = text_table(here.rows, head=here.head, numbers_from=1, indent="  ") if here.rows else []
-    return "\n".join([*lines, "", here.counts, *table, *here.lines])
+    table = text_table([row.cells for row in here.rows], head=here.head, numbers_from=1, indent="  ")
+    return "\n".join(
+        [*lines, "", here.counts, *(table if here.rows else ()), *cause_lines(here, label_text), *here.lines]
+    )
 
 
 def comparison_html(comparison: Comparison | PairedComparison) -> str:
     """Return a comparison for a notebook."""
     here = comparison.shown(label_text)
-    rows = [tuple(map(html.escape, row)) for row in here.rows]
+    rows = [tuple(map(html.escape, row.cells)) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
     notes = [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
     above, below = (
-        "".join(f"<p>{html.escape(line)}</p>" for line in some) for some in ([*notes, here.counts], here.lines)
+        "".join(f"<p>{html.escape(line)}</p>" for line in some)
+        for some in ([*notes, here.counts], [*cause_lines(here, label_text), *here.lines])
     )
     return literal(f"{above}{table}{below}")
 
 
-def _rows(calls: Iterable[Mapping[str, Any]], name: Renderer) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Yield table rows of the changed and unreachable calls, the largest rise first, and whether they are parts."""
+def _rows(calls: Iterable[Mapping[str, Any]], name: Renderer) -> Iterator[ShownRow]:
+    """Yield table rows of the changed and unreachable calls, the largest rise first."""
     rows = [row for row in calls if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE}]
     rows.sort(key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
@@ -135,16 +169,19 @@ def _rows(calls: Iterable[Mapping[str, Any]], name: Renderer) -> Iterator[tuple[
         relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
         ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
         versions = version_range(ends[0], ends[-1]) if ends else ""
-        yield (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions), False
+        call = call_of(row)
+        yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
         if row["fee_before"] is not None and row["fee_after"] is not None:
             fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
             rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
             price = f"fee in octas, at {row['fee_price']:,} per gas unit"
-            yield (price, *fees, rise, bounds_text(row["fee_change_low"], row["fee_change_high"]), ""), True
+            bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
+            yield ShownRow(call, (price, *fees, rise, bounds, ""), is_part=True)
         for column, part in _PARTS.items():
             before, after = row[f"{column}_before"], row[f"{column}_after"]
             if before is not None and after is not None and before != after:
-                yield (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", ""), True
+                cells = (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
+                yield ShownRow(call, cells, is_part=True)
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
@@ -164,18 +201,27 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
 
 
-def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, ...]]) -> Iterator[str]:
-    """Yield lines about causes, calls without a row in the table, and calls whose comparison has little meaning.
+def cause_lines(here: Shown, name: Renderer) -> list[str]:
+    """Return a line for each of the largest steps between the two sides, and one that counts the others."""
+    shown = sorted(here.steps, key=lambda step: -step.weight)[:MAX_CAUSES]
+    lines = []
+    for step in shown:
+        labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
+        lines.append(f"cause of {labels}: {group_text(step, name)}")
+    rest = len(here.steps) - len(shown)
+    return [*lines, f"... and {plural(rest, 'smaller step')}"] if rest else lines
 
-    Of the calls in `said`, the verdict states the cause, or why they are not compared.
+
+def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield lines about calls without a row in the table, and calls whose comparison has little meaning.
+
+    Of the calls in `said`, the verdict states why they are not compared.
     """
 
     def labels(some: Iterable[Mapping[str, Any]]) -> str:
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
-    rest = [row for row in calls if (row["label"], row["source"], row["node"]) not in said]
-    for text in dict.fromkeys(row["explanation"] for row in rest if row["explanation"]):
-        yield f"cause of {labels(row for row in calls if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
+    rest = [row for row in calls if call_of(row) not in said]
     for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
         # A regression is not listed as unchanged: some of its transactions cost more, although its mean may not.
         listed = rest if kind is Kind.UNCHANGED else calls
@@ -211,14 +257,15 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
         "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call') if gate.not_judged else 'any call'}",
     }[gate.verdict]
-    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged", f"rules: {name(str(gate.rules), MAX_NOTE)}"]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{allowed_text(gate)}"]
+    lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
     groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
         lines += [f"{what}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{waiver_text(one, name)}" for one in found]
     if not gate.judged and not gate.not_judged and not gate.regressions:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
-    if gate.not_judged and gate.judged:
+    if gate.not_judged and gate.judged and not gate.unjudged_allowed:
         lines.append(
             "to judge only the others, select their source (--source view@version), or waive these calls in the study "
             '([[waiver]] with `call`, or with `source = "committed"` for all of a source)'
@@ -232,25 +279,12 @@ def waiver_text(one: Finding, name: Renderer) -> str:
     return "" if waiver is None else f" (waived until {waiver.expires}: {name(waiver.reason, MAX_NOTE)})"
 
 
-def cost_texts(one: Finding) -> tuple[str, str, str]:
-    """Return what a call costs before and after, and its rise or the bounds of it; empty if they are not known.
-
-    A fee in octas, which a gate compares, is followed by the gas units of the other calls and of the table. The gas of
-    a call that fails now is not compared. Only the two units can be on two lines.
-    """
-    fees, gas = (one.fee_before, one.fee_after), (one.gas_before, one.gas_after)
-    octas = ["" if fee is None else counted(f"{fee:,.0f}", "octa") for fee in fees]
-    units = ["" if count is None else plural(count, "gas unit") for count in gas]
-    if any(octas):
-        rise = bounds_text(one.fee_change_low, one.fee_change_high)
-        units = [f"({unit})" if unit else "" for unit in units]
-    elif any(units):
-        rise = "" if one.why is Why.FAILS else relative_change(*gas)
-    else:
-        return "", "", ""
-    pairs = [filter(None, pair) for pair in zip(octas, units, strict=True)]
-    before, after = (" ".join(text.replace(" ", "\xa0") for text in pair) or "unknown" for pair in pairs)
-    return before, after, rise.replace(" ", "\xa0")
+def allowed_text(gate: Gate) -> str:
+    """Return that ``--allow-unjudged`` accepts the calls that could not be judged; empty if it does not."""
+    if not gate.unjudged_allowed or gate.regressions or (gate.judged and not gate.not_judged):
+        return ""
+    what = f"{plural(len(gate.not_judged), 'call')} could not be judged" if gate.not_judged else "no call was judged"
+    return f"; {what}, which --allow-unjudged accepts"
 
 
 def bounds_text(low: float | None, high: float | None) -> str:
@@ -317,6 +351,12 @@ def _means_text(one: Fees, two: Fees, bounds: str) -> str:
     return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}{counts})"
 
 
+def _not_called_text(first: int, last: int) -> str:
+    if first > last:  # what the change replaces was written by the last transaction
+        return f"nobody has called it since version {last:,}, where what the change replaces was last written"
+    return f"nobody called it in versions {first:,} to {last:,}"
+
+
 def _not_replayed_text(count: int, total: int, reasons: str) -> str:
     return f"{count:,} of {plural(total, 'transaction')} cannot be judged: {reasons}"
 
@@ -333,7 +373,7 @@ def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _pairs_fail_alike_text(judged: int) -> str:
-    return f"{plural(judged, 'transaction')} fail with and without the change, so there is no cost to compare"
+    return f"{plural(judged, 'transaction')} fail with and without the change, so no cost can be compared"
 
 
 def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: str) -> str:
@@ -362,7 +402,7 @@ class Why(Enum):
     RISE = member(_rise_text)
     NO_FEES = "committed transactions are compared only with committed transactions"
     FEES = member(_fees_text)
-    NOT_CALLED = "nobody called it in versions {first:,} to {last:,}"
+    NOT_CALLED = member(_not_called_text)
     NOT_REPLAYED = member(_not_replayed_text)
     NOT_RUN = member(_not_run_text)
     PAIRS_FAIL = member(_pairs_fail_text)

@@ -126,7 +126,9 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:
     before, after = row.get("version_before"), row.get("version_after")
-    place = "" if not placed or before is None or after is None else f" · {change_place(int(before), int(after))}"
+    place = ""
+    if placed and before is not None and after is not None:
+        place = f" · {change_place(int(before), int(after), several=row.get('count', 1) > 1)}"
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f"\n{figure_text(row['stratum'], 64)}"

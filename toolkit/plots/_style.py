@@ -646,10 +646,8 @@ def page_colours(*, dark: bool) -> str:
     return " ".join(f"--{variable}: {value};" for variable, value in values.items())
 
 
-def inline_svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[Axes], object]) -> str:
+def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> str:
     """Draw a figure and return it as one ``<svg>`` element, whose colours are CSS variables of the page.
-
-    Several axes are drawn below each other, with the same x axis.
 
     Parameters
     ----------
@@ -659,8 +657,8 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[
         Width and height in inches.
     alt : str
         What the figure shows, for readers who cannot see it.
-    *draw : callable
-        Each draws on the Axes passed to it. Their transforms are final when `inline_svg` returns.
+    draw : callable
+        Draws on the Axes passed to it. Their transforms are final when `inline_svg` returns.
 
     Returns
     -------
@@ -670,20 +668,16 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[
     text = io.StringIO()
     with mpl_style.context(["default", _SVG_RC]):
         figure = Figure(figsize=size, layout="constrained")
-        if len(draw) > 1:
-            figure.set_layout_engine("constrained", h_pad=0.1)
-        column = figure.subplots(len(draw), sharex=True, squeeze=False)[:, 0]
+        axes = figure.subplots()
         token = _tips.set({})
         try:
-            for axes, one in zip(column, draw, strict=True):
-                axes.tick_params(labelbottom=True)
-                one(axes)
+            draw(axes)
             tips = list((_tips.get() or {}).items())
         finally:
             _tips.reset(token)
         for place, (artist, _) in enumerate(tips):
             artist.set_gid(f"tip-{place}")
-        for patch in (figure.patch, *(axes.patch for axes in column)):
+        for patch in (figure.patch, axes.patch):
             patch.set_visible(False)
         canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
         nothing_more = dict.fromkeys(("Creator", "Date", "Format", "Type"))

@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
-from toolkit._present.text import change_place, number, plural, version_range, visible
+from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.errors import InputError
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas._verdict_sentences import cost_texts
+from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -40,21 +40,28 @@ def environment() -> Environment:
     made.filters |= {"chain": chain, "code": code, "number": number, "plural": plural, "visible": visible}
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
-        "change_place": change_place,
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
-        "cost_texts": cost_texts,
+        "cause_styles": _cause_styles(),
         "evidence_text": sentences.evidence_text,
         "max_explanation": sentences.MAX_EXPLANATION,
+        "max_note": sentences.MAX_NOTE,
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
         "others_text": sentences.others_text,
         "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
         "version_range": version_range,
+        "versions_text": sentences.versions_text,
     }
     return made
+
+
+def _cause_styles() -> str:
+    """Return CSS rules with the colours of causes."""
+    colours = {cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()}
+    return "\n".join(f".cause.{cause} {{ --c: var(--{colour}); }}" for cause, colour in colours.items())
 
 
 def put(target: Path, text: str, what: str) -> None:
@@ -82,16 +89,19 @@ def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
 
 
 def code(text: object, limit: int = 300, /) -> str:
-    """Return text from users or the chain as a code span, which no renderer interprets as markup.
+    """Return text from users or the chain, with short addresses, as a code span, which no renderer interprets.
 
     A pipe becomes a broken bar, because no escape for pipes in tables works in all renderers.
     """
-    shown = visible(text, limit).strip().replace("|", "¦") or " "
+    shown = visible(short_addresses(str(text)), limit).strip().replace("|", "¦") or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if "`" in (shown[0], shown[-1]) else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
 def chain(text: object, limit: int = 300) -> Markup:
-    """Escape text from users or the chain for HTML, and isolate its text direction. Long names break after ``::``."""
-    return Markup("<bdi>{}</bdi>").format(visible(text, limit)).replace("::", Markup("::<wbr>"))
+    """Escape text from users or the chain for HTML, with short addresses, and isolate its text direction.
+
+    Long names break after ``::``.
+    """
+    return Markup("<bdi>{}</bdi>").format(visible(short_addresses(str(text)), limit)).replace("::", Markup("::<wbr>"))

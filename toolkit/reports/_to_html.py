@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from dataclasses import replace
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +27,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import by_scale
-from toolkit.plots._labels import figure_text
-from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
+from toolkit.plots._style import page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
@@ -39,16 +36,15 @@ from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 from toolkit.reports._verdict import verdict_content, verdict_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._paired import PairedComparison
     from toolkit.gas._study import Run
-
-    Sized = tuple[Markup, Markup]  # a figure for wide pages, and for narrow ones
 
 
 MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are in the Parquet files of the run
@@ -78,10 +74,9 @@ def render(data: ReportData) -> str:
             script_digest=digest,
             figures=_figures(data),
             downloads=_downloads(data),
-            cause_colours={cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()},
             page_colours=page_colours,
             short_hash=_short_hash,
-            verdict=verdict_content(data.verdict[1]) if data.verdict else None,
+            verdict=verdict_content(*data.verdict) if data.verdict else None,
         )
     )
 
@@ -92,18 +87,23 @@ def _short_hash(text: str) -> str:
 
 
 def _figures(data: ReportData) -> dict[str, object]:
-    moving = dict.fromkeys(call.label for call in data.calls if call.first_version != call.last_version)
-    shown = list(dict.fromkeys([*data.changed, *moving]))
-    together = overview_calls(data)
+    overview = overview_calls(data)
+    scales = by_scale(series_of(data.observations, overview)) if overview else []
+    parts = sorted((list(dict.fromkeys(one.label for one in scale)) for scale in scales), key=len, reverse=True)
+    # A call whose changes are all in the first figures has no other figure; nor has one whose line would be flat.
+    moving = {call.label for call in data.calls if call.min_gas != call.max_gas} | {*data.changed}
+    moving -= {label for part in parts if len(part) <= MAX_TOGETHER for label in part}
+    shown = sorted((label for label in data.labels if label in moving), key=lambda label: label not in data.changed)
+    colours = _colours(data, overview)
     return {
-        "overview": _overview(data, together) if together else None,
-        "spent_on": spent_on(data) if len(data.paid) else [],
-        "overview_calls": len(together),
+        "overview": _overview(data, parts, colours),
+        "overview_calls": len(overview),
         "calls": [
-            (name, _svg(f"call{place}", (4.5, 2.6), f"Gas of {name} by ledger version", _by_version(data, [name])))
+            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _HEIGHT)))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),
+        "spent_on": spent_on(data) if len(data.paid) else [],
     }
 
 
@@ -184,10 +184,11 @@ def write(run: Run, path: str | Path) -> Path:
 
 
 MAX_MARKED = 2  # changes with marks in the first figure: lines, causes, and reads without a result are kinds enough
+MAX_TOGETHER = 3  # calls in a figure that is read with all their changes
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
-# Widths of figures in inches: on a screen, and on a phone, where a wide figure would have to be shrunk or scrolled.
-_WIDE, _NARROW = 9.4, 4.4
+# Inches, of figures that a phone shows as they are, and that stand side by side on a screen.
+_WIDTH, _HEIGHT = 4.5, 2.6
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
@@ -198,74 +199,68 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
     return tuple(label for label in data.labels if label in kept)
 
 
-def _scales(data: ReportData, labels: Sequence[str]) -> list[list[str]]:
-    """Return the calls in groups whose gas is of one scale."""
-    groups = by_scale(series_of(data.observations, labels))
-    scales = [list(dict.fromkeys(series.label for series in group)) for group in groups]
-    return sorted(scales, key=len, reverse=True)
-
-
-def _overview(data: ReportData, labels: Sequence[str]) -> Sized:
-    """Draw calls, each scale on its own axes, with the largest changes only: each call has a figure with all below."""
+def _overview(
+    data: ReportData, parts: Sequence[Sequence[str]], colours: Mapping[str, str] | None
+) -> list[tuple[str, Markup]]:
+    """Draw calls in parts of one scale; of many in a figure, the largest changes only, as each has its own below."""
     groups = weightiest([group for group in data.events if not group.is_drift], MAX_MARKED)
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
-    few = replace(data, steps=data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)])
-    scales = _scales(data, labels)
-    # The lines of one call have the names of its strata, so its own name is above them.
-    panels = [_by_version(few, part, title=figure_text(part[0], 48) if len(part) == 1 else "") for part in scales]
-    height = sum(max(3.2, 1.6 + 0.2 * len(part)) for part in scales)
-
-    def draw(name: str, width: float) -> Markup:
-        return _svg(f"overview{name}", (width, height), "Gas of the calls by ledger version", *panels)
-
-    return _sized(draw)
+    few = data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)]
+    height = _HEIGHT + 0.2 * max((len(part) for part in parts if len(part) > 1), default=0)
+    figures = []
+    for place, part in enumerate(parts):
+        steps = data.steps if len(part) <= MAX_TOGETHER else few
+        name = part[0] if len(part) == 1 else f"{len(part)} calls"
+        figures.append((name, _by_version(data, part, steps, colours, (f"overview{place}", height))))
+    return figures
 
 
-def _sized(draw: Callable[[str, float], Markup]) -> Sized:
-    """Draw a figure in both widths, given a suffix for its name and the width."""
-    return draw("", _WIDE), draw("-narrow", _NARROW)
+def _by_version(
+    data: ReportData,
+    labels: Sequence[str],
+    steps: pd.DataFrame,
+    colours: Mapping[str, str] | None,
+    svg: tuple[str, float],
+) -> Markup:
+    """Draw calls by version, with steps, and levels of committed transactions; `svg` is the name and the height."""
+    # Of these steps and all observations, fewer than two times may be known, even if the timeline has more.
+    times, _ = known_times(data.observations, steps, None)
+    shown: dict[str, Any] = {
+        "steps": steps,
+        "levels": data.levels if data.committed else None,
+        "x": "both" if len(data.dates.versions) and len(times) else "version",
+        "calls": labels,
+        "colors": colours and {label: colours[label] for label in labels},
+    }
+    alt = f"Gas of {labels[0] if len(labels) == 1 else f'{len(labels)} calls'} by ledger version"
+    return _svg(svg[0], (_WIDTH, svg[1]), alt, gas_by_version, data.observations, **shown)
 
 
-def _by_version(data: ReportData, labels: Sequence[str], title: str = "") -> Callable[[Axes], object]:
-    """Return a function that draws calls by version, with steps, and levels of committed transactions."""
-    levels = data.levels if data.committed else None
-    # These calls may have fewer than two known times, even if the run has more.
-    observations, steps = (one[one["label"].isin(labels)] for one in (data.observations, data.steps))
-    times, _ = known_times(observations, steps, None)
-
-    x = "both" if len(data.dates.versions) and len(times) else "version"
-    shown: dict[str, Any] = {"steps": data.steps, "levels": levels, "x": x, "title": title}
-    shown |= {"calls": labels, "colors": _colours(data, labels)}
-    return lambda ax: gas_by_version(data.observations, ax=ax, **shown)
-
-
-def _colours(data: ReportData, labels: Sequence[str]) -> dict[str, str] | None:
+def _colours(data: ReportData, overview: Sequence[str]) -> dict[str, str] | None:
     """Return the colours of calls, which are the same in the whole page; with several nodes, figures choose them."""
     if len(data.provenance.nodes) > 1:
         return None
-    places = {label: place for place, label in enumerate(dict.fromkeys([*overview_calls(data), *data.labels]))}
-    return {label: style.PALETTE[places[label] % len(style.PALETTE)] for label in labels}
+    labels = dict.fromkeys([*overview, *data.labels])
+    return {label: style.PALETTE[place % len(style.PALETTE)] for place, label in enumerate(labels)}
 
 
-def spent_on(data: ReportData) -> list[Sized]:
+def spent_on(data: ReportData) -> list[Markup]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
     dwarfed = split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max()
-
-    def draw(parts: Sequence[str], name: str, width: float) -> Markup:
-        rows = min(int((split[list(parts)].sum(axis=1) > 0).sum()), MAX_BARS)
-        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * max(rows, 1))
+    figures = []
+    for parts in (["execution", "io"], ["storage"]) if dwarfed else (list(style.PART_COLOURS),):
+        rows = min(int((split[parts].sum(axis=1) > 0).sum()), MAX_BARS)
+        size = (_WIDTH, 1.3 + 0.5 * max(rows, 1))
         alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
-        wanted = None if len(parts) == len(style.PART_COLOURS) else parts
-        return _svg(
-            f"split{parts[0]}{name}", size, alt, lambda ax: gas_breakdown(data.paid, parts=wanted, ax=ax, title="")
-        )
-
-    every = (["execution", "io"], ["storage"]) if dwarfed else (list(style.PART_COLOURS),)
-    return [_sized(partial(draw, parts)) for parts in every]
+        figures.append(_svg(f"split{parts[0]}", size, alt, gas_breakdown, data.paid, parts=parts if dwarfed else None))
+    return figures
 
 
-def _svg(name: str, size: tuple[float, float], alt: str, *draw: Callable[[Axes], object]) -> Markup:
+def _svg(
+    name: str, size: tuple[float, float], alt: str, draw: Callable[..., Axes], frame: pd.DataFrame, **shown: Any
+) -> Markup:
     """Draw a figure as a single ``<svg>`` element."""
-    return Markup(style.inline_svg(name, size, alt, *draw))  # noqa: S704 - matplotlib escapes text
+    svg = style.inline_svg(name, size, alt, lambda ax: draw(frame, ax=ax, title="", **shown))
+    return Markup(svg)  # noqa: S704 - matplotlib escapes text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit._present.tables import markdown_table
+from toolkit.gas._sentences import MAX_NOTE
 from toolkit.reports._templates import code, content, environment
-from toolkit.reports._verdict import verdict_lines
+from toolkit.reports._verdict import verdict_markdown
 
 if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
@@ -30,8 +30,8 @@ def render_markdown(data: ReportData) -> str:
     str
     """
     limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
-    blocks = verdict_lines(data.verdict[1], code) if data.verdict else []
-    made = environment().get_template("report.md.j2").render(content(data, code), verdict_blocks=blocks, **limits)
+    verdict = verdict_markdown(*data.verdict) if data.verdict else ""
+    made = environment().get_template("report.md.j2").render(content(data, code), verdict=verdict, **limits)
     return made.rstrip("\n") + "\n"
 
 
@@ -47,10 +47,6 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     -------
     str
     """
-    here = comparison.shown(code, gate)
-    verdict = verdict_lines(gate, code) if gate else []
-    notes = [f"note: {code(note)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
-    above, below = ("\n".join(f"- {line}" for line in lines) for lines in (notes, here.lines))
-    table = markdown_table(here.rows, head=here.head, numbers_from=1) if here.rows else ""
-    parts = [*verdict[:1], f"# {here.title}", *verdict[1:], above, here.counts, table, below]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    notes = [f"note: {code(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
+    lines = [f"- {line}" for line in (*comparison.shown(code, gate).lines, *notes)]
+    return "\n".join([verdict_markdown(comparison, gate), "", *lines]).rstrip() + "\n"

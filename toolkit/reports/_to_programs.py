@@ -86,8 +86,9 @@ def comparison_json(comparison: Comparison | PairedComparison, gate: Gate | None
 def comparison_junit(comparison: Comparison | PairedComparison, gate: Gate) -> bytes:
     """Return the verdict of a gate as JUnit XML: one test case per call.
 
-    A regression is a failure, and a call that could not be judged is an error. Waived calls are skipped, with the
-    reason. The suite's ``system-out`` describes the verdict.
+    A regression is a failure, and a call that could not be judged is an error. Waived calls, and those that are
+    allowed although they could not be judged, are skipped, with the reason. The suite's ``system-out`` describes the
+    verdict.
 
     Parameters
     ----------
@@ -103,7 +104,8 @@ def comparison_junit(comparison: Comparison | PairedComparison, gate: Gate) -> b
     outcomes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for key in comparison.calls[["label", "source", "node"]].itertuples(index=False, name=None):
         outcomes.setdefault(key, [])
-    for kind, ones in (("failure", gate.regressions), ("error", gate.not_judged), ("skipped", gate.waived)):
+    unjudged = "skipped" if gate.unjudged_allowed else "error"
+    for kind, ones in (("failure", gate.regressions), (unjudged, gate.not_judged), ("skipped", gate.waived)):
         for one in ones:
             outcomes.setdefault((one.label, one.source, one.node), []).append((kind, _reason(one)))
     for (label, source, node), found in outcomes.items():
@@ -161,10 +163,15 @@ def comparison_annotations(
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
         return "\n".join([*notices, comparison.shown(sentences.label_text).counts, ""])
-    titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
+    unjudged = "warning" if gate.unjudged_allowed else "error"
+    kinds = (
+        ("error", "Gas regression", gate.regressions),
+        (unjudged, "Gas not judged", gate.not_judged),
+        ("warning", "Gas rise excused", gate.waived),
+    )
     about = [
-        command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.node, one.label)
-        for title, ones in titles.items()
+        command(level, title, f"{one.label}: {_reason(one)}", one.node, one.label)
+        for level, title, ones in kinds
         for one in ones
     ]
     return "\n".join([*about, *notices, gate_lines(gate, sentences.label_text)[0], ""])
@@ -196,6 +203,8 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "passed": gate.passed,
         "verdict": gate.verdict,
         "judged": gate.judged,
+        "day": str(gate.day),
+        "unjudged_allowed": gate.unjudged_allowed,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
         **{name: [_finding(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},

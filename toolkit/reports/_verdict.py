@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
-from toolkit.gas import _verdict_sentences as sentences
-from toolkit.gas._observations import Cause
-from toolkit.gas._sentences import MAX_NOTE
-from toolkit.gas._verdict_sentences import Why
+from toolkit.gas._sentences import MAX_NOTE, change_clause, versions_text, weightiest
+from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, waiver_text
 from toolkit.plots._style import page_colours
-from toolkit.reports._templates import chain, environment
+from toolkit.reports._templates import chain, code, environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,67 +16,101 @@ if TYPE_CHECKING:
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
+    from toolkit.gas._observations import Cause
     from toolkit.gas._paired import PairedComparison
     from toolkit.gas._sentences import Renderer
+    from toolkit.gas._steps import StepGroup
+    from toolkit.gas._verdict_sentences import Shown
+
+    Judged = tuple[Finding | None, list[ShownRow]]
 
 HEADLINES = {"passed": "PASS", "failed": "FAIL", "could not judge": "COULD NOT JUDGE"}
+_MAX_CAUSES = 2  # of one call in the table
 
 
-def groups(gate: Gate) -> list[tuple[str, str, list[Finding]]]:
-    """Return the calls that keep a gate from passing, and those that a waiver excuses: a title, a colour, and calls.
+def headline(gate: Gate) -> str:
+    """Return the verdict in capitals, with what is allowed."""
+    allowed = f" ({len(gate.not_judged):,} not judged, allowed)" if gate.not_judged else " (allowed)"
+    return f"{HEADLINES[gate.verdict]}{allowed if allowed_text(gate) else ''}"
 
-    The largest rise is first.
+
+def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str, str, list[Judged]]]:
+    """Return the calls of a comparison by verdict: a title, the name of its colour, and findings with their rows.
+
+    The largest rise is first, as in the table.
     """
-    found = [
-        ("Regressed", "failed", gate.regressions),
-        ("Could not be judged", "could-not-judge", gate.not_judged),
-        ("Waived", "none", gate.waived),
-    ]
-    return [(title, colour, sorted(calls, key=_rise, reverse=True)) for title, colour, calls in found if calls]
+    rows: dict[tuple[str, str, str], list[ShownRow]] = {}
+    for row in shown.rows:
+        rows.setdefault(row.call, []).append(row)
+    order = {call: place for place, call in enumerate(rows)}
+    groups = {
+        ("Regressed", "failed"): gate.regressions if gate else (),
+        ("Could not be judged", "could-not-judge"): gate.not_judged if gate else (),
+        ("Waived", "none"): gate.waived if gate else (),
+    }
+    found: list[tuple[str, str, list[Judged]]] = []
+    for (title, colour), findings in groups.items():
+        ordered = sorted(findings, key=lambda one: order.get(one.call, len(order)))
+        judged = [(one, rows.pop(one.call, [ShownRow(one.call, (name(one.label),))])) for one in ordered]
+        found.append((title, colour, [*judged]))
+    found.append(("Other changed calls" if gate else "", "none", [(None, mine) for mine in rows.values()]))
+    return [one for one in found if one[2]]
 
 
-def _costs(one: Finding) -> tuple[float | None, float | None]:
-    """Return what a call costs before and after, in octas for committed transactions, else in gas units."""
-    return (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
+def reason_text(one: Finding | None, name: Renderer) -> str:
+    """Return why a call did not pass, and its waiver; that its gas rose is in the table."""
+    if one is None:
+        return ""
+    return f"{'' if one.why is Why.RISE else name(one.reason, MAX_NOTE)}{waiver_text(one, name)}"
 
 
-def _rise(one: Finding) -> float:
-    """Return the factor of a rise; calls that fail now, or whose rise is not known, are first."""
-    before, after = _costs(one)
-    return math.inf if before is None or after is None else after / max(before, 1)
+def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> list[tuple[Cause, str]]:
+    """Return the causes and the versions of the largest steps of a call."""
+    mine = [step for step in steps if step.node in {"", call[2]} and call[0] in {one.label for one in step.changes}]
+    return [(one.cause, versions_text(one)) for one in weightiest(mine, _MAX_CAUSES)]
 
 
-def _cards(calls: Sequence[Finding]) -> list[list[Finding]]:
-    """Return the calls of a group in sets of one cause, or of one reason if there is no cause.
-
-    That gas rose is not a reason to state: the costs before and after say it.
-    """
-    cards: dict[tuple[str, ...], list[Finding]] = {}
-    for one in calls:
-        stated = one.explanation or one.why is Why.RISE
-        cards.setdefault((one.explanation or "", "" if stated else one.reason), []).append(one)
-    return list(cards.values())
-
-
-def _lead(gate: Gate) -> str:
-    """Return how many calls regressed, and by how much, or could not be judged."""
-    rose = sorted((one for one in gate.regressions if one.limit is not None and math.isfinite(_rise(one))), key=_rise)
-    ends = [_costs(one) for one in (*rose[:1], *rose[-1:])]
-    rises = [relative_change(round(before or 0), round(after or 0)) for before, after in ends]
-    by = f" ({' to '.join(dict.fromkeys(rises))})" if rises else ""
-    counts = {f"regressed{by}": gate.regressions, "could not be judged": gate.not_judged, "waived": gate.waived}
-    told = ", ".join(f"{len(calls):,} {what}" for what, calls in counts.items() if calls)
-    return f"{plural(len(gate.findings), 'call')}: {told or ('none regressed' if gate.judged else 'nothing to judge')}."
+def _lead(gate: Gate, steps: Sequence[StepGroup]) -> str:
+    """Return how many calls regressed, by how much, where and why, and how many could not be judged."""
+    rises = []
+    for one in gate.regressions:
+        before, after = (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
+        if one.limit is not None and before is not None and after is not None:
+            rises.append((after / max(before, 1), relative_change(round(before), round(after))))
+    ends = dict.fromkeys(text for _, text in (min(rises), max(rises))) if rises else ()
+    by = f" ({' to '.join(ends)})" if ends else ""
+    counts = {f"regressed{by}{_why(gate, steps)}": gate.regressions, "waived": gate.waived}
+    allowed = allowed_text(gate)
+    if not allowed:
+        counts["could not be judged"] = gate.not_judged
+    told = "; ".join(f"{len(calls):,} {what}" for what, calls in counts.items() if calls)
+    told = told or ("none regressed" if gate.judged else "nothing to judge")
+    return f"{plural(len(gate.findings), 'call')}: {told}{allowed}."
 
 
-def verdict_content(gate: Gate | None) -> dict[str, Any]:
-    """Return what templates show of a verdict: its headline, the name of its colour, and the calls that it names."""
+def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
+    """Return where and why the gas of the calls that regressed changed most."""
+    labels = {one.label for one in gate.regressions}
+    mine = [step for step in steps if labels & {change.label for change in step.changes}]
+    return "".join(f"{', mostly' if len(mine) > 1 else ''} {change_clause(step)}" for step in weightiest(mine, 1))
+
+
+def verdict_content(
+    comparison: Comparison | PairedComparison, gate: Gate | None, name: Renderer = chain
+) -> dict[str, Any]:
+    """Return what templates show of a verdict: its headline, the name of its colour, and the calls by verdict."""
+    shown = comparison.shown(name, gate)
     return {
         "gate": gate,
-        "headline": HEADLINES[gate.verdict] if gate else "COMPARISON",
+        "shown": shown,
+        "headline": headline(gate) if gate else "COMPARISON",
         "state": gate.verdict.replace(" ", "-") if gate else "none",
-        "lead": _lead(gate) if gate else "",
-        "groups": [(title, colour, _cards(calls)) for title, colour, calls in groups(gate)] if gate else [],
+        "lead": _lead(gate, shown.steps) if gate else "",
+        "sections": sections(shown, gate, name),
+        "causes": cause_lines(shown, name),
+        "notes": [*(gate.notes if gate else ()), *comparison.warnings],
+        "causes_of": causes_of,
+        "reason_text": reason_text,
     }
 
 
@@ -97,18 +128,9 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
         One file without scripts and external content, readable from 390 px on, in light and dark mode.
     """
     page = environment().get_template("verdict.html.j2")
-    notes = [*(gate.notes if gate else ()), *comparison.warnings]
-    shown = comparison.shown(chain, gate)
-    return page.render(shown=shown, notes=notes, page_colours=page_colours, **verdict_content(gate))
+    return page.render(verdict_content(comparison, gate), page_colours=page_colours)
 
 
-def verdict_lines(gate: Gate, name: Renderer) -> list[str]:
-    """Return the verdict as Markdown blocks: the verdict, the rule, then each call that keeps the gate from passing."""
-    blocks = [f"**{HEADLINES[gate.verdict]}**: {name(str(gate.rules), MAX_NOTE)}"]
-    items = []
-    for what, _, found in groups(gate):
-        for one in found:
-            cause = f"; cause: {Cause.of(one.cause).label}, {name(one.explanation, MAX_NOTE)}" if one.cause else ""
-            waiver = sentences.waiver_text(one, name)
-            items.append(f"- {what.lower()}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{cause}{waiver}")
-    return [*blocks, "\n".join(items)] if items else blocks
+def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
+    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
+    return environment().get_template("verdict.md.j2").render(verdict_content(comparison, gate, code)).strip()

@@ -567,7 +567,7 @@ def _step_title(group: StepGroup) -> str:
         doubt = ", uncertain" if largest.uncertain else ""
         words = f"from {before:,} to {plural(after, 'gas unit')} ({forms_of.relative_change(before, after)}{doubt})"
     return (
-        f"<b>{escape(forms_of.change_place(group.version_before, group.version_after))}</b> "
+        f"<b>{escape(sentences.versions_text(group))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
         f"{sentences.change_name(largest, _name)}: {words}{', ' * bool(more)}{more}"
     )

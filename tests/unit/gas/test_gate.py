@@ -458,8 +458,8 @@ def test_the_markdown_is_one_table(written):
     text = comparison_markdown(*written)
     assert text.startswith("**FAIL**")
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in rows} == {7}
-    assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
+    assert {line.count("|") for line in rows} == {8}
+    assert any("`dearer` | waived | 100 | 150 | +50 | +50 %" in line for line in rows)
 
 
 def test_the_json_holds_every_call_and_the_verdict(written):
@@ -508,7 +508,7 @@ def test_hostile_text_is_harmless_everywhere(form):
         assert "\n# head" not in text
         if form == "markdown":
             assert "|`x`" not in text
-            assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {7}
+            assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {8}
     assert "<script>" not in comparison._repr_html_()
     assert "\x1b" not in repr(comparison)
 

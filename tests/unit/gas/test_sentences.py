@@ -112,7 +112,7 @@ def test_what_changed_is_said_as_a_reader_knows_it(before, after, told):
 
 
 def test_many_small_steps_of_one_call_are_one_line():
-    """A drift is one line from before its first step to after its last; larger steps are lines of their own."""
+    """A drift is one line from its first step to its last; larger steps are lines of their own."""
     gas = [10, 11, 12, 13, 50, 51, 52, 53, 90]
     lines = words(row(0, error="invalid_input"), *(row(version, units) for version, units in enumerate(gas, start=1)))
     assert [line for line in lines if line.startswith("  ")] == [
@@ -122,7 +122,7 @@ def test_many_small_steps_of_one_call_are_one_line():
         "  a: from 50 to 53 gas units (+6 % in 3 steps)",
         "  a: from 53 to 90 gas units (+69.8 %)",
     ]
-    assert lines[2] == "between versions 1 and 4, state: largest step: it was written"
+    assert lines[2] == "over versions 2 to 4, state: largest step: it was written"
 
 
 def test_small_steps_that_end_where_they_began_are_one_line():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
 from toolkit.plots._gas_by_version import LEVEL_COLUMNS, MAX_LINE, _joined, _level_name
-from toolkit.plots._style import GREY, inline_svg
+from toolkit.plots._style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,21 +84,6 @@ def test_levels_of_many_strata_are_named_by_their_calls() -> None:
     ax = gas_by_version(frame, levels=levels, calls=["call 0", "call 1"])
     ends = [text.get_text() for text in artists(ax, "end-label")]
     assert ends == [f"call {n}, kind {kind}" for n in range(2) for kind in range(3)]
-
-
-def test_axes_below_each_other_have_one_x_axis() -> None:
-    """Panels of a page have equal limits and edges, although their names and numbers differ in length."""
-    frame = synthetic_run.observations()
-    panels: list[Axes] = []
-
-    def draw(label: str, ax: Axes) -> None:
-        panels.append(ax)
-        gas_by_version(frame, calls=[label], ax=ax)
-
-    inline_svg("a", (9, 6), "", partial(draw, "order book depth"), partial(draw, "registrations"))
-    first, second = panels
-    assert first.get_xlim() == second.get_xlim()
-    assert first.get_position().intervalx == pytest.approx(second.get_position().intervalx)
 
 
 def test_axes_do_not_go_below_zero_or_one_for_marks() -> None:

@@ -58,7 +58,7 @@ def test_dumbbells_stand_at_gas_before_and_after() -> None:
     row = names.index("vault total · 3,204")
     assert before.get_offsets()[row].tolist() == [140, row]
     assert after.get_offsets()[row].tolist() == [60, row]
-    place = names.index("names registered · 125 to 2,400")
+    place = names.index("names registered · 126 to 2,400")
     assert texts(ax, "change")[place] == "×5 in 16 steps"
     assert len(names) == 14
 

@@ -9,10 +9,11 @@ from datetime import date
 
 import pytest
 
+import toolkit
 from tests.unit.gas.observed import frame, row
 from toolkit._present.text import PERCENT
 from toolkit.gas._compare import compare
-from toolkit.gas._verdict_sentences import cost_texts
+from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
 from toolkit.reports._verdict import verdict_content, verdict_html
 
@@ -49,32 +50,55 @@ def test_annotations_are_commands_and_one_verdict(judged):
     assert "::error title=Gas not judged::silent: no response on the after side: http_503" in lines
 
 
-def test_a_verdict_names_causes_and_reasons_once(judged):
-    """The largest rise is first; calls of one reason share a card, and the lead counts them all."""
+def test_a_verdict_has_each_call_once(judged):
+    """By verdict, the largest rise first, and then the others that changed; the lead counts them all."""
     comparison, gate = judged
-    shown = verdict_content(gate)
-    cards = {title: [[one.label for one in card] for card in found] for title, _, found in shown["groups"]}
-    assert cards == {
-        "Regressed": [["fails"], [HOSTILE, "rises"]],
-        "Could not be judged": [["silent"]],
-        "Waived": [["gone"], ["waived"]],
+    shown = verdict_content(comparison, gate)
+    found = {title: [rows[0].call[0] for _, rows in calls] for title, _, calls in shown["sections"]}
+    assert found == {
+        "Regressed": ["fails", HOSTILE, "rises"],
+        "Could not be judged": ["silent"],
+        "Waived": ["waived", "gone"],
     }
     for count in ("8 calls", "3 regressed (+50 % to ×9)", "1 could not be judged", "2 waived"):
         assert count.replace(" %", PERCENT) in shown["lead"]
     page = verdict_html(comparison, gate)
     assert page.count("no response on the after side") == 1
     assert "is over" not in page
+    assert f"5 calls, on {TODAY}" in page
 
 
-def test_costs_have_the_units_of_the_table_and_a_failure_is_no_fall(judged):
-    """Fees in octas, which are judged, are followed by gas units; gas of a call that fails now is not compared."""
-    _, gate = judged
-    fails, rises = (next(one for one in gate.regressions if one.label == label) for label in ("fails", "rises"))
-    assert (cost_texts(fails)[2], cost_texts(rises)[2]) == ("", "+50 %".replace(" %", PERCENT))
-    fees = {"fee_before": 44_058.0, "fee_after": 438_945.0, "gas_before": 440, "gas_after": 4_389}
-    paid = replace(rises, **fees, fee_change_low=895.6, fee_change_high=897.1)
-    told = [text.replace("\xa0", " ") for text in cost_texts(paid)]
-    assert told == ["44,058 octas (440 gas units)", "438,945 octas (4,389 gas units)", "×9.96 to ×9.97"]
+def test_a_cause_of_several_calls_is_listed_once(tmp_path):
+    """Both sides are named with their version, and each step has the calls that it moved."""
+    calls = {"size": "0xcafe::registry::size", "price": "0xfa17::vault::share_price"}
+    run = toolkit.Study(calls=calls, versions=[2251, 2252, 3501, 3502]).run(tmp_path / "run", progress=False)
+    comparison = toolkit.compare(run.at(2251), run.at(3502))
+    gate = comparison.gate("2%")
+    places = [(step.version_after, {change.label for change in step.changes}) for step in comparison.steps]
+    assert places == [(2252, {"price"}), (3502, {"price", "size"})]
+    for text in (verdict_html(comparison, gate), comparison_markdown(comparison, gate)):
+        assert text.count("set_gas_schedule by") == text.count("publish_package_txn by") == 1
+        assert ": embedded, version 2,251, read " in text
+        assert ": embedded, version 3,502, read " in text
+
+
+def test_calls_that_are_allowed_although_not_judged_are_named(judged):
+    """The gate passes if another call was judged, and never on nothing; what regressed is never allowed."""
+    assert replace(judged[1], unjudged_allowed=True).verdict == "failed"
+    silent = compare(frame(row(1, label="a"), row(1, label="b")), frame(row(2, label="a", error="http_503")))
+    one = silent.gate("2%", waivers=[WAIVER | {"call": "b"}], today=TODAY)
+    nothing = replace(one, unjudged_allowed=True)
+    assert (nothing.judged, nothing.verdict) == (0, "could not judge")
+    both = compare(
+        frame(row(1, label="a"), row(1, label="b")), frame(row(2, label="a", error="http_503"), row(2, label="b"))
+    )
+    allowed = replace(both.gate("2%", today=TODAY), unjudged_allowed=True)
+    assert (allowed.passed, allowed.verdict, [one.label for one in allowed.not_judged]) == (True, "passed", ["a"])
+    suite = ET.fromstring(comparison_junit(both, allowed)).find("testsuite")
+    assert [suite.get(name) for name in ("failures", "errors", "skipped")] == ["0", "0", "1"]
+    assert "::warning title=Gas not judged::a: " in comparison_annotations(both, allowed)
+    assert comparison_markdown(both, allowed).startswith("**PASS (1 not judged, allowed)**")
+    assert "PASS (1 not judged, allowed)" in verdict_html(both, allowed)
 
 
 def test_annotations_are_attached_to_a_line(judged):

@@ -97,7 +97,7 @@ def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
     data = build(run())
     assert [event.version_after for event in weightiest(data.events, 3)] == [2_400, 2_503, 3_901]
     born = next(event for event in data.events if event.version_after == synthetic_run.BORN)
-    assert born.weight == 0.25
+    assert born.weight == 0
 
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
