@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit import move
 from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses, signed
@@ -39,7 +40,25 @@ _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amou
 ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
+_OF_TIME = re.compile(r"(?:^|[_.])(?:at|deadline|expir\w+|since|time\w*|until|u?secs|\w*seconds)(?:$|[_.])")
+_TIMES = range(1_230_768_000, 4_102_444_800)  # 2009 to 2099, in seconds: a shorter number counts something else
 _EMPTY = Html('<span class="ltk-hint">empty</span>')
+
+
+class Counted(NamedTuple):
+    """An amount of an asset in base units, with its symbol and decimals."""
+
+    units: int
+    symbol: str
+    decimals: int
+
+    def __str__(self) -> str:
+        return f"{in_whole_coins(self.units, self.decimals)} {self.symbol}"
+
+    def less(self, other: Counted) -> str:
+        """Return the signed difference from another amount of the asset."""
+        units = self.units - other.units
+        return f"{'+' if units > 0 else ''}{in_whole_coins(units, self.decimals)}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,11 @@ class Known:
             words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
         return f"{'+' if signed and units > 0 else ''}{words}"
 
+    def counted(self, units: int, asset: str) -> Counted | int:
+        """Return an amount with its asset's unit; the base units alone if the asset's decimals are not known."""
+        unit = self.unit(asset)
+        return units if unit is None else Counted(units, *unit)
+
     def unit(self, asset: str) -> tuple[str, int] | None:
         """Return the symbol and decimals of an asset; None if unknown, or if the symbol is the gas coin's."""
         about, gas = self.assets.get(asset), self.assets.get(APT)
@@ -117,7 +141,9 @@ class Known:
         if (units := integer(value, layout, is_amount=is_amount(name, asset))) is not None:
             if is_amount(name, asset):
                 return self.amount(units, str(asset))
-            return Html(f"<code>{units:,}</code>")
+            time = time_words(name, units)
+            beside = f' <span class="ltk-hint">{time}</span>' if time else ""
+            return Html(f"<code>{units:,}</code>{beside}")
         if value is None:
             return Html('<span class="ltk-hint">none</span>')
         if isinstance(value, str) and isinstance(layout, move.String):
@@ -130,6 +156,19 @@ class Known:
         if isinstance(value, bool):
             return Html(f"<code>{str(value).lower()}</code>")
         return Html(f'<code class="ltk-text">{safe(value)}</code>')
+
+
+def time_words(name: str, units: int) -> str:
+    """Return the time that a field holds; empty if its name does not say so, or the number is not such a time.
+
+    >>> time_words("registered_at", 1_767_334_464)
+    '2026-01-02 06:14:24 UTC'
+    """
+    if _OF_TIME.search(name):
+        for scale in (1, 10**3, 10**6):  # seconds, or parts of them
+            if units // scale in _TIMES:
+                return f"{datetime.fromtimestamp(units // scale, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return ""
 
 
 def is_amount(name: str, asset: str | None) -> bool:
@@ -455,12 +494,11 @@ def type_html(text: str) -> Html:
 
 
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
-    """Yield, for each balance that changes: owner, change, the fee included in it, and the balance after."""
+    """Yield, for each balance that changes: owner, change with the fee, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (
             known.address(row["owner"]),
             "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
-            known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
             None if row["balance_after"] is None else known.amount(row["balance_after"], asset),
         )

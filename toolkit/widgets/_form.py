@@ -486,14 +486,14 @@ class Builder(Pictured):
         except ToolkitError as error:
             self._now = self._now.saying("error", str(error))
             return self._pages  # type: ignore[no-any-return]
-        if made and len(recent) > 1:
+        if made and answer.facts and len(recent) > 1:
             from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
 
             made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
         for place, page in enumerate(made):
             if page.title in self._in_python:
-                where = Html(f"<code>.{self._result_name}{self._in_python[page.title]}</code>")
-                note = paragraph(Html(f"In Python: {where} of this form"), "note ltk-python")
+                where = f"<code>form.{self._result_name}{self._in_python[page.title]}</code>"
+                note = paragraph(Html(f"In Python: {where}"), "note ltk-python")
                 made[place] = replace(page, html=f"{page.html}{note}")
         return tuple(made)
 

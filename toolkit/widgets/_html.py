@@ -71,6 +71,11 @@ def folded(title: Any, inside: Any) -> Html:
     return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
 
 
+def response(text: str) -> Html:
+    """Return a collapsed section with what the node answered, as JSON."""
+    return folded("The response as JSON", code(text, "The response as JSON"))
+
+
 def short_id(text: str | None) -> Html:
     """Return a shortened address, handle or hash, with a tooltip that shows it in full."""
     if text is None:

@@ -171,8 +171,12 @@ class Progress(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """Texts of the page that differ between forms; ``study`` is the label of the button that copies a study's call."""
+    """Texts of the page that differ between forms.
 
+    ``about`` says what the form is for, in an empty form; ``study`` labels the button that copies a study's call.
+    """
+
+    about: str
     form: str = "The entries"
     note: str = "nothing is signed or submitted"
     none: str = "No matching function."
@@ -193,7 +197,7 @@ class About(Struct, frozen=True):
     actions: tuple[tuple[str, str], ...]
     node: str = ""
     accounts: tuple[tuple[str, str], ...] = ()
-    words: Words = Words()
+    words: Words = Words("")
     late: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 READ_ACTIONS = (("read", "Read"),)
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+_MANY_HINT = "0:-1/50 for 50 of all, 100:200 for each; also dates, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
@@ -57,7 +58,7 @@ _AT = {"head": "the head, the latest version", "version": "one version", "plan":
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
     ("at", select("Read at", _AT)),
     ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=functions.SAMPLE)),
+    ("plan", mono("Versions", _MANY_HINT, ("at", ("plan",)), placeholder=functions.SAMPLE)),
 )
 
 
@@ -300,8 +301,10 @@ class ReadBuilder(Builder):
             told = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
             notes = () if plan is None else (*plan.notes, *told)
             reading = Reading(result=result, asked=wanted, time=time, notes=notes)
+            if wanted.single:
+                reading = dataclasses.replace(reading, facts=self._compared(reading))
             with self._locked():
-                self._apply(Answered(reading, self._compared(reading) if wanted.single else {}))
+                self._apply(Answered(reading))
                 self._say(*self._outcome(reading))
 
     def _fail(self, error: ToolkitError, path: str) -> None:
@@ -472,7 +475,12 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
     _form = About(
         "Run a view function",
         actions=READ_ACTIONS,
-        words=Words(form="The view", note="a view changes nothing", none="No matching view function."),
+        words=Words(
+            "Shows what a view function returns, at one version or at many. Choose a function, then press Read.",
+            form="The view",
+            note="a view changes nothing",
+            none="No matching view function.",
+        ),
     )
     _empty = ViewState()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
@@ -541,11 +549,16 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
 
     def _compared(self, reading: Reading) -> dict[str, Any]:
         call, result = reading.asked.request, reading.result
+        known, asset = self._amount(reading.asked)
         value = result.values[0] if len(result.values) == 1 else result.values
+        if type(value) is not int:
+            value = brief(value)
+        elif asset is not None:
+            value = known.counted(value, asset)
         return {
             "Function": FunctionId.parse(call.function).wire,
             "Arguments": brief(call.arguments),
-            "Value": value if type(value) is int else brief(value),
+            "Value": value,
             "Gas used": result.gas_used,
             "Version": f"{result.ledger_version:,}",
         }

@@ -610,7 +610,7 @@ class SimulationState(functions.FunctionState):
         scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
         signers = self.further_signers
         call = parts.group(
-            ("sender", parts.mono("Sender", "no key is needed; an address", placeholder="0xa11ce", names=True)),
+            ("sender", parts.mono("Sender", "an address", placeholder="0xa11ce", names=True)),
             ("payload", parts.select("The transaction runs", _PAYLOAD_LABELS)),
             ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS), names=True)),
             ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
@@ -728,7 +728,11 @@ class SimulationBuilder(functions.FunctionBuilder):
     _form = parts.About(
         "Simulate a transaction",
         actions=(("simulate", "Simulate"),),
-        words=parts.Words(form="The transaction", none="No matching entry function."),
+        words=parts.Words(
+            "Shows what a transaction would do and cost. Choose a sender and a function, then press Simulate.",
+            form="The transaction",
+            none="No matching entry function.",
+        ),
         late=("Changes",),
     )
     _empty = SimulationState()
@@ -738,8 +742,6 @@ class SimulationBuilder(functions.FunctionBuilder):
     _listed: ClassVar[dict[str, str]] = {"Sender": "sender", "Function": "function", "Arguments": "arguments"}
     _in_python: ClassVar[dict[str, str]] = {
         "Outcome": ".transactions",
-        "Balances": ".balance_changes",
-        "Gas by function": ".profile.to_frame()",
     } | {title: f".{title.lower()}" for title in ("Gas", "Changes", "Events")}
 
     sender = Unicode()
@@ -787,15 +789,15 @@ class SimulationBuilder(functions.FunctionBuilder):
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
         with self._locked():
-            answer = Simulated(result=found, asked=wanted, known=known, failure=failure, before=before)
-            self._apply(Answered(answer, facts))
+            about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "facts": facts}
+            self._apply(Answered(Simulated(result=found, asked=wanted, **about)))
             if failure is None:
                 words = f"Success: {plural(found.gas_used, 'gas unit')} at version {found.ledger_version:,}"
                 self._say("good", f"{words}. {more}." if more else words)
             else:
                 if failure.path:
                     self._refuse(failure.path, f"{failure.words}.")
-                self._say("bad", f"Would fail: {failure.words}.{more and f' {more}.'}")
+                self._say("bad", f"Would fail at version {found.ledger_version:,}{more and f'. {more}.'}")
             self._remember()
 
     def _checked_words(self) -> str:

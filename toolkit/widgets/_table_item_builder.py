@@ -341,7 +341,11 @@ class TableItemBuilder(ReadBuilder):
     _form = parts.About(
         "Read an item of a table",
         actions=READ_ACTIONS,
-        words=parts.Words(form="The item", note="reading changes nothing"),
+        words=parts.Words(
+            "Shows what a table holds under a key. Choose the account that has the table, then press Read.",
+            form="The item",
+            note="reading changes nothing",
+        ),
         look=("owner", "table", "key_type", "value_type"),
     )
     _empty = TableItemState()

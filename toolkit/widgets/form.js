@@ -104,7 +104,8 @@ function render({ model, el }) {
     const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     label.append(node.label);
-    if (node.type) label.append(" ", make("code", { text: node.type }));
+    // Without a name, the label is a word for the type.
+    if (node.type && node.type.toLowerCase() !== node.label.toLowerCase()) label.append(" ", make("code", { text: node.type }));
     const named = node.names && get("_about").accounts.length ? ", or the name of an account" : "";
     const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint + named });
     const wrap = make("div", { class: `ltk-field ltk-${node.kind}` });
@@ -410,7 +411,7 @@ function render({ model, el }) {
     [asked, begun] = [what, false];
     for (const control of controls.values()) fillNamed(control);
     lookSoon.stop();
-    looked = target();
+    look();
     tell(what, more);
   }
 
@@ -523,6 +524,7 @@ function render({ model, el }) {
       turn(pages[(step + pages.length) % pages.length].title, true);
     });
     const onTab = where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
+    list.hidden = pages.length === 1;
     where.replaceChildren(list, panel);
     turn(chosen[kind], onTab);
   }
@@ -623,7 +625,7 @@ function render({ model, el }) {
     const note = code.querySelector(".ltk-code-note");
     code.classList.toggle("ltk-old", old && Boolean(get("_programs").length));
     code.hidden = !get("_programs").length && !why;
-    if (note) [note.hidden, note.textContent] = [!why, why];
+    if (note) [note.hidden, note.textContent] = [!why, get("_programs").length ? why : form.words.about];
     for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
   }
   /** Show the first lines of long code, and the rest on request: panes do not scroll inside the page. */

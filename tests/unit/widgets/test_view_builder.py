@@ -159,10 +159,11 @@ def test_a_plan(builder):
 
 
 def test_structs_over_a_plan_have_a_column_per_field(builder):
-    """The numbers among them are drawn."""
+    """The numbers among them are described, a time with its date."""
     builder.request, builder.versions = RECORD, "4000:4002"
     builder.read()
-    assert "value.registered_at: 1,767,334,464 at every version" in page(builder, "Figure")
+    said = "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at every version"
+    assert said in page(builder, "Figure")
 
 
 def test_a_plan_that_is_clipped_is_said(builder, recwarn):
