@@ -306,7 +306,7 @@ def test_changes_are_filtered_unfolded_and_copied(form, shots, axe):
 
 
 def test_an_account_that_cannot_pay_is_helped(form, shots):
-    """It says what it has and needs; a button lowers the maximum, another one opens the field of a payer."""
+    """It says what it has and needs; a button lowers the maximum."""
     from playwright.sync_api import expect
 
     poor = request(max_gas_amount=2_000_000, gas_unit_price=1_000_000)
@@ -318,10 +318,6 @@ def test_an_account_that_cannot_pay_is_helped(form, shots):
         re.compile(r"alice needs up to 20,000 APT \(.*\) but has [\d,.]+ APT")
     )
     page.screenshot(path=shots / "form_cannot_pay.png", full_page=True)
-    page.get_by_role("button", name="Let another account pay").click()
-    expect(page.get_by_label("Fee payer", exact=True)).to_be_visible()
-    page.get_by_label("Fee payer", exact=True).fill("0xfee")
-    page.get_by_label("Another account pays the fee").uncheck()
     page.get_by_role("button", name="Lower the maximum").click()
     shown.settled()
     assert builder.request.max_gas_amount < 2_000_000

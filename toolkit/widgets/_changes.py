@@ -6,9 +6,10 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from toolkit import move
 from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses, signed
@@ -17,7 +18,7 @@ from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
-from toolkit.widgets._html import Html, page, paragraph, safe, short_id
+from toolkit.widgets._html import Html, breakable, page, paragraph, safe, short_id
 from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
@@ -40,25 +41,9 @@ _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amou
 ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
-_OF_TIME = re.compile(r"(?:^|[_.])(?:at|deadline|expir\w+|since|time\w*|until|u?secs|\w*seconds)(?:$|[_.])")
+_OF_TIME = re.compile(r"(?:^|[_.])(?:at|deadline|expir\w*|since|time|timestamp|until|u?secs|\w*seconds)(?:$|\.)")
 _TIMES = range(1_230_768_000, 4_102_444_800)  # 2009 to 2099, in seconds: a shorter number counts something else
 _EMPTY = Html('<span class="ltk-hint">empty</span>')
-
-
-class Counted(NamedTuple):
-    """An amount of an asset in base units, with its symbol and decimals."""
-
-    units: int
-    symbol: str
-    decimals: int
-
-    def __str__(self) -> str:
-        return f"{in_whole_coins(self.units, self.decimals)} {self.symbol}"
-
-    def less(self, other: Counted) -> str:
-        """Return the signed difference from another amount of the asset."""
-        units = self.units - other.units
-        return f"{'+' if units > 0 else ''}{in_whole_coins(units, self.decimals)}"
 
 
 @dataclass(frozen=True)
@@ -98,10 +83,10 @@ class Known:
             words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
         return f"{'+' if signed and units > 0 else ''}{words}"
 
-    def counted(self, units: int, asset: str) -> Counted | int:
-        """Return an amount with its asset's unit; the base units alone if the asset's decimals are not known."""
-        unit = self.unit(asset)
-        return units if unit is None else Counted(units, *unit)
+    def fact(self, name: str, units: int, asset: str | None) -> dict[str, int | Decimal]:
+        """Return an amount for a comparison, in whole coins if the asset's decimals are known."""
+        unit = None if asset is None else self.unit(asset)
+        return {name: units} if unit is None else {f"{name}, {unit[0]}": Decimal(units).scaleb(-unit[1]).normalize()}
 
     def unit(self, asset: str) -> tuple[str, int] | None:
         """Return the symbol and decimals of an asset; None if unknown, or if the symbol is the gas coin's."""
@@ -489,8 +474,7 @@ def _decoded(text: str, layout: Layout | None) -> Any:
 
 def type_html(text: str) -> Html:
     """Return a type with shortened addresses; the tooltip shows the full type."""
-    shown = safe(short_addresses(text)).replace("::", "::<wbr>")
-    return Html(f'<code title="{safe(text)}">{shown}</code>')
+    return Html(f'<code title="{safe(text)}">{breakable(short_addresses(text))}</code>')
 
 
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:

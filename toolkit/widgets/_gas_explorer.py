@@ -62,7 +62,6 @@ SAMPLE = "0:-1/200"
 # Keys of a call that have a field.
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}
 _KEPT = ("title", "requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
-_HIDDEN = "The study has settings that are not shown here, such as a title, thresholds or filters. They are kept."
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
 _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: some minutes on a public network
 
@@ -285,18 +284,7 @@ class StudyState(functions.FunctionState):
             *([("", remove)] if several else []),
             ("span", parts.mono("Versions", span)),
             ("plan", parts.select("Read", _PLANS)),
-            *([("", parts.Group(_HIDDEN, plain=True))] if self._has_hidden else []),
         )
-
-    @property
-    def _has_hidden(self) -> bool:
-        """Whether the study has settings that no field shows."""
-        last = self.given
-        if last is None:
-            return False
-        calls = (call.model_dump(mode="json", exclude_defaults=True) for call in last.calls)
-        kept = any(getattr(last, name) != Study.model_fields[name].default for name in _KEPT)
-        return kept or any(call.keys() - _SHOWN for call in calls)
 
 
 INCOMPLETE = "Complete or remove this call first."
@@ -317,12 +305,8 @@ def _study_as_python(study: Study, node: Node) -> str:
         versions = f"toolkit.FindSteps({search.versions!r})" if plain else f"toolkit.{search!r}"
     calls = []
     for call in study.calls:
-        written = repr(call.model_dump(mode="json", exclude_defaults=True))
-        if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
-            name, function = repr(_typed(call)["function"]), repr(call.request.function)
-            bare = not call.request.arguments and not call.request.type_arguments
-            written = name if bare else call.request.to_python().replace(function, name)
-        calls.append(written)
+        given = call.model_dump(mode="json", exclude_defaults=True) | {call.kind: _typed(call)["function"]}
+        calls.append(repr(given if len(given) > 1 or call.kind != "view" else given["view"]))
     fields = [f"calls=[{', '.join(calls)}]", f"versions={versions}", "node=node"]
     kept = zip(_KEPT, ("title", "requests_per_second", "thresholds", "waiver"), strict=True)
     given = {name: document[key] for name, key in kept if key in document}
@@ -395,18 +379,11 @@ class GasExplorer(functions.FunctionBuilder):
 
     _form = parts.About(
         "Explore gas",
+        "Finds the versions at which the gas of a call changes, and why. Choose a function, then press Run.",
         actions=(("run", "Run"), ("check", "Count requests")),
-        words=parts.Words(
-            "Finds the versions at which the gas of a call changes, and why. Choose a function, then press Run.",
-            form="The study",
-            code="The study as a program",
-            study="Copy the study file",
-        ),
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
-    _pictured = frozenset({"Steps"})
-    _in_python: ClassVar[dict[str, str]] = {"Steps": ".steps"}
     _listed: ClassVar[dict[str, str]] = {"Study": "study"}
 
     request = Instance(Study, allow_none=True)
@@ -416,6 +393,7 @@ class GasExplorer(functions.FunctionBuilder):
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
         self._stopping: threading.Event | None = None  # of the run in progress
+        self._shown_at = 0.0  # when its progress was shown last
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
@@ -528,7 +506,7 @@ class GasExplorer(functions.FunctionBuilder):
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
         try:
-            run_study(study.on_node(self._asked), folder, progress=_Reporter(self, stopping))
+            run_study(study.on_node(self._asked), folder, progress=partial(self._show_progress, stopping))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         run = None
@@ -548,6 +526,16 @@ class GasExplorer(functions.FunctionBuilder):
             self._say("bad", f"Stopped after {count}{'.' if run is None else ', which the result contains.'}")
         if isinstance(failure, KeyboardInterrupt):
             raise failure
+
+    def _show_progress(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
+        """Show how far a run is, and end it if it has been stopped or abandoned."""
+        if stopping.is_set() or is_given_up():
+            raise _StoppedError
+        now = time.monotonic()
+        if now >= self._shown_at + _UPDATE_S:
+            self._shown_at = now
+            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
+            self._note(progress=parts.Progress(f"{done:,}{about}", done, total))
 
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
@@ -583,22 +571,6 @@ class GasExplorer(functions.FunctionBuilder):
         with self._locked():
             calls, place = self._now.calls, int(self._now.entries.chosen)
             self._choose((*calls[:place], *calls[place + 1 :]) or (None,), place - 1)
-
-
-class _Reporter:
-    """Shows the progress of a run, and ends the run if it has been stopped or abandoned."""
-
-    def __init__(self, form: GasExplorer, stopping: threading.Event) -> None:
-        self._form, self._stopping, self._after = form, stopping, 0.0
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if self._stopping.is_set() or is_given_up():
-            raise _StoppedError
-        now = time.monotonic()
-        if now >= self._after:
-            self._after = now + _UPDATE_S
-            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
-            self._form._note(progress=parts.Progress(f"{done:,}{about}", done, total))  # noqa: SLF001 - its own progress
 
 
 def _outcome(run: Run) -> tuple[str, str]:

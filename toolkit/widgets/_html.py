@@ -44,6 +44,11 @@ def safe(value: Any) -> Html:
     return Html(escape(cleaned(text)))
 
 
+def breakable(value: Any) -> Html:
+    """Return escaped text in which a name may continue on the next line after ``::``."""
+    return Html(safe(value).replace("::", "::<wbr>"))
+
+
 def number(value: int | None, unit: str = "") -> str | None:
     """Format an integer with thousands separators and a unit."""
     return None if value is None else f"{value:,} {unit}".rstrip()

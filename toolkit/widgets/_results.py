@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from html import escape
 from itertools import pairwise
 from math import isnan, nan
@@ -25,7 +26,6 @@ from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _html as html
 from toolkit.widgets._changes import (
     ADDRESS,
-    Counted,
     Known,
     balance_rows,
     changes_page,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 
-_MAX_BALANCES = 20  # in the outcome
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
 _ROWS = 40  # of a frame that are shown
@@ -139,10 +138,8 @@ def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
         "Gas used": simulation.gas_used,
         "Execution": gas and gas.execution_gas_units,
         "Reads and writes": gas and gas.io_gas_units,
-        "Storage fee": gas and known.counted(gas.storage_fee_octas, APT_METADATA),
-        "Cost": gas and known.counted(gas.net_octas, APT_METADATA),
-        "State changes": len(simulation.changes),
-        "Events": len(simulation.events),
+        **({} if gas is None else known.fact("Storage fee", gas.storage_fee_octas, APT_METADATA)),
+        **({} if gas is None else known.fact("Cost", gas.net_octas, APT_METADATA)),
         "Version": f"{simulation.ledger_version:,}",
     }
     return {name: value for name, value in facts.items() if value is not None}
@@ -168,15 +165,12 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
 
 
 def _compared(value: Any, before: Any) -> Html:
-    shown = Html(html.safe(html.number(value) if isinstance(value, int) else value).replace("::", "::<wbr>"))
+    form = ",f" if isinstance(value, Decimal) else ","
+    shown = html.breakable(f"{value:{form}}" if isinstance(value, int | Decimal) else value)
     if value == before:
         return shown
-    difference = ""
-    if isinstance(value, Counted) and isinstance(before, Counted) and value[1:] == before[1:]:
-        difference = f" ({value.less(before)})"
-    elif isinstance(value, int) and isinstance(before, int):
-        difference = f" ({forms_of.signed(value - before)})"
-    return Html(f"<b>{shown}</b>{difference}")
+    both = isinstance(value, int | Decimal) and isinstance(before, int | Decimal)
+    return Html(f"<b>{shown}</b>{f' ({forms_of.signed(value - before, form)})' if both else ''}")
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
@@ -198,8 +192,8 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
         ("Cost", cost),
     ]
     columns = {"Balance of": "", "Change, with the fee": "number", "After": "number"}
-    moved = html.table(columns, balance_rows(balances, known, _MAX_BALANCES), "Balance changes")
-    more = f"The first {_MAX_BALANCES} of {len(balances):,} balance changes." if len(balances) > _MAX_BALANCES else ""
+    moved = html.table(columns, balance_rows(balances, known, MAX_ROWS), "Balance changes")
+    more = f"The first {MAX_ROWS} of {len(balances):,} balance changes." if len(balances) > MAX_ROWS else ""
     return html.page(
         f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
         html.pairs(facts, "What it does"),
@@ -518,7 +512,7 @@ def run_pages(run: Run) -> list[Page]:
         error_message=unread["error_message"].fillna(unread["vm_status"]),
     )
     return [
-        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run), _run_notes(run))),
+        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run))),
         *([Page("Failed", _failures_page(unread), len(unread))] if len(unread) else []),
     ]
 
@@ -549,15 +543,13 @@ def _run_ends(observations: pd.DataFrame) -> Html:
         gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
         if len(gas) > 1 and series.source in READ_AT_VERSIONS:
             ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
-            rows.append((series.name, *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
+            rows.append((html.breakable(series.name), *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
     columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
     return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
 
 
 def _run_steps(run: Run) -> Html:
-    """Return the list of the steps, with their causes in collapsed sections."""
-    if not run.complete:
-        return html.paragraph("The run was stopped before it looked for causes.")
+    """Return the list of the steps, with their causes in sections that open, notes, and how to write a report."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     several = len(run.observations["label"].unique()) > 1
@@ -568,13 +560,9 @@ def _run_steps(run: Run) -> Html:
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
-    return Html(f"{items or html.paragraph('No steps were found.')}{rest}")
-
-
-def _run_notes(run: Run) -> Html:
-    """Return what was not judged, other notes on the run, and how to write its report."""
     committed = run.record.committed_series if run.complete else ()
     notes = [
+        *([] if run.complete else ["The run was stopped before it looked for causes."]),
         *map(html.safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
@@ -583,7 +571,9 @@ def _run_notes(run: Run) -> Html:
     ]
     model = html.model_note() if is_model(run.observations) else ""
     report = Html('A report of this run: <code>toolkit.reports.write(form.result, "report.html")</code>')
-    return Html(f"{''.join(f'<p>{note}</p>' for note in notes)}{model}{html.paragraph(report, 'note ltk-python')}")
+    said = "".join(f"<p>{note}</p>" for note in notes)
+    found = items or html.paragraph("No steps were found.")
+    return html.page(found, rest, said, model, html.paragraph(report, "note ltk-python"))
 
 
 def _name(text: str, limit: int = 300, /) -> str:
@@ -615,7 +605,7 @@ def _step_details(group: StepGroup) -> str:
     """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
     rows = [
         (
-            Html(sentences.change_name(change, _name)),
+            html.breakable(Html(sentences.change_name(change, _name))),
             change.error_before if change.gas_before is None else html.number(change.gas_before),
             change.error_after if change.gas_after is None else html.number(change.gas_after),
             Html(sentences.short_change(change, _name)),

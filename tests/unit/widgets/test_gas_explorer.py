@@ -159,7 +159,7 @@ def test_programs_have_short_addresses(form):
         node=form.node, calls=[toolkit.ViewFunction("0xcafe::m::f"), toolkit.ViewFunction("0x1::m::f", [1])]
     )
     assert "'0xcafe::m::f',\n" in form.python
-    assert "toolkit.ViewFunction(\n            '0x1::m::f',\n            arguments=[1],\n" in form.python
+    assert "'view': '0x1::m::f',\n" in form.python
 
 
 def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):

@@ -233,9 +233,8 @@ def test_missing_entries(builder):
     builder.function = SIZE
     builder._draft = replace(builder._draft, seq=builder._draft.seq + 1, at="plan", plan="")
     builder.read()
-    assert builder.errors == {
-        "plan": "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-    }
+    assert list(builder.errors) == ["plan"]
+    assert "0:-1/50" in builder.errors["plan"]
 
 
 def test_a_request_comes_out_as_it_went_in(builder):
