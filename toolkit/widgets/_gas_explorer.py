@@ -581,5 +581,6 @@ def _outcome(run: Run) -> tuple[str, str]:
     failures, steps = int(failed(run.observations).sum()), run.steps
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
-    found = f"{plural(len(steps), 'step')}{where}" if at else "No steps"
-    return ("mixed", f"{found}. {count}, {failures:,} failed.") if failures else ("good", f"{found}. {count}.")
+    steps_found = plural(len(steps), "step") if at else "No steps"
+    words = f"{steps_found} in gas{where}, from {count}"
+    return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")

@@ -217,8 +217,8 @@ def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
     octas = {"Fee": split.fee_octas, "Storage fee (included)": split.storage_fee_octas}
     if split.storage_fee_refund_octas:
         octas |= {"Storage refund": split.storage_fee_refund_octas, "Net": split.net_octas}
-    fee = [(name, known.amount(units, APT_METADATA)) for name, units in octas.items()]
-    fee.append(("Gas unit price", html.number(price, "octas")))
+    fee = [("Gas unit price", html.safe(html.number(price, "octas")))]
+    fee += [(name, known.amount(units, APT_METADATA)) for name, units in octas.items()]
     note = html.paragraph("The parts do not add up to the total gas charged.", "error")
     if split.reconciles:
         note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")

@@ -257,7 +257,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == Status("good", f"2 steps. {len(form.result.observations)} reads.")
+    assert form._status == Status("good", f"2 steps in gas, from {len(form.result.observations)} reads.")
     assert [one.title for one in form._pages] == ["Steps"]
     steps = page(form, "Steps")
     for line in form.result.explain().splitlines():
@@ -587,7 +587,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("mixed", "1 step. 2 reads, 1 failed.")
+    assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
     mixed.close()
     node.close()
 
@@ -612,7 +612,7 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     form.run()
     run = form.result
     assert len(run.steps) == 2
-    assert form._status.text.startswith("2 steps. ")
+    assert form._status.text.startswith("2 steps in gas, ")
     assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed": 1}
     assert "E_TAKEN" in page(form, "Failed")
     ends = page(form, "Steps")
@@ -620,7 +620,7 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
         "12 at version 2,000",
         "36 at version 3,600",
     ]
-    assert form._status.text.endswith(", 1 failed.")
+    assert form._status.text.endswith("; 1 failed.")
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
     form.close()
 
@@ -631,7 +631,7 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 steps at 1 version. 4 reads."
+    assert form._status.text == "2 steps in gas at 1 version, from 4 reads."
     assert len(form.result.steps) == 2
     form.close()
 
