@@ -56,7 +56,7 @@ _READS_LABELS: dict[Reads, str] = {
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 # A change that was undone between two readings is not seen: the plan says what it reads.
-_PLANS = {"search": "a sample of them, then exactly where gas changes", "these": "each of them"}
+_PLANS = {"search": "a sample, then exactly where gas changes", "these": "each of these versions"}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 # Keys of a call that have a field.

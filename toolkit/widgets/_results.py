@@ -570,7 +570,7 @@ def _run_steps(run: Run) -> Html:
         *map(html.safe, run.notes),
     ]
     model = html.model_note() if is_model(run.observations) else ""
-    report = Html('A report of this run: <code>toolkit.reports.write(form.result, "report.html")</code>')
+    report = Html('Report: <code>toolkit.reports.write(form.result, "report.html")</code>')
     said = "".join(f"<p>{note}</p>" for note in notes)
     found = items or html.paragraph("No steps were found.")
     return html.page(found, rest, said, model, html.paragraph(report, "note ltk-python"))
