@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 
 import pytest
 
@@ -303,6 +304,27 @@ def test_changes_are_filtered_unfolded_and_copied(form, shots, axe):
     assert len(page.evaluate("window.copied")) == 66
     page.screenshot(path=shots / "form_changes.png", full_page=True)
     assert axe(page) == []
+
+
+def test_an_edit_that_crosses_the_fields_on_their_way_keeps_them(node, bare):
+    """The page edits before the answer of a look-up has reached it: the fields of the arguments are drawn."""
+    from playwright.sync_api import expect
+
+    builder, begin = toolkit.widgets.SimulationBuilder(node, request=request()), threading.Event()
+    look = builder._look
+    builder._look = lambda: (begin.wait(30), look())
+    shown = bare(builder)
+    shown.page.evaluate("() => { window.late = []; window.now = receive; window.receive = (news) => late.push(news); }")
+    begin.set()
+    shown.page.wait_for_function("() => late.flat().some(([, news]) => news._spec)")
+    shown.page.get_by_label("Simulate on").select_option("version")
+    shown.settled()
+    shown.page.evaluate("""async () => {
+      window.receive = now;
+      for (const news of late) await new Promise((shown) => (receive(news), setTimeout(shown, 0)));
+    }""")
+    expect(shown.page.get_by_label("amount u64")).to_have_value("100")
+    builder.close()
 
 
 def test_an_account_that_cannot_pay_is_helped(form, shots):

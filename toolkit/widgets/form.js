@@ -72,6 +72,7 @@ function render({ model, el }) {
     const path = base.path;
     if (node.kind === "group")
       return `{${key(path)}${(node.fields || []).map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
+    if (node.kind !== "actions" && at(path) === undefined) return ""; // it is drawn once its entry has arrived
     if (node.kind === "rows" && Array.isArray(at(path)))
       return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
     return key(path) + node.kind;
