@@ -375,15 +375,8 @@ def _failures_page(failures: pd.DataFrame) -> Html:
     for (*call, kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-        rows.append(
-            (
-                *map(html.breakable, call),
-                html.number(len(versions)),
-                at,
-                Html(f"<code>{html.safe(kind)}</code>"),
-                message,
-            )
-        )
+        cells = html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message
+        rows.append((*map(html.breakable, call), *cells))
     columns = dict.fromkeys(["Call"] * len(of), "") | {"Reads": "number", "Versions": "brief", "Error": "brief"}
     return html.page(html.table(columns | {"Message": ""}, rows, "Failed reads"))
 
