@@ -96,7 +96,6 @@ def test_a_form_on_a_dark_page_without_the_colours_of_jupyter_is_readable(bare, 
 def test_the_balances_fit_the_form(bare, form, width):
     """No column is cut."""
     shown = bare(form, width=width)
-    shown.page.get_by_role("tab", name="Balances").click()
     table = shown.page.locator(".ltk-panel .ltk-scroll")
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 

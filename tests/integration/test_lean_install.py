@@ -11,8 +11,19 @@ from toolkit._present.files import cache_folder
 _ROOT = Path(__file__).parents[2]
 _WITHOUT = """
 import sys
-for name in ("pycurl", "uvloop", "httptools", "cryptography", "anywidget", "ipywidgets"):
+from importlib import metadata
+
+missing = ("pycurl", "uvloop", "httptools", "cryptography", "anywidget", "ipywidgets")
+for name in missing:
     sys.modules[name] = None  # what imports it gets a ModuleNotFoundError
+found = metadata.Distribution.from_name
+
+def from_name(name):
+    if name in missing:
+        raise metadata.PackageNotFoundError(name)
+    return found(name)
+
+metadata.Distribution.from_name = from_name
 import toolkit
 """
 

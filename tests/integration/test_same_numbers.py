@@ -64,7 +64,7 @@ def test_steps_are_the_rows_of_the_frame(run, page, capsys):
     studies._print_run(run, {}, as_json=True)
     assert len(json.loads(capsys.readouterr().out)["steps"]) == len(run.steps)
     assert sum(call.steps for call in reports.build(run).calls) == len(run.steps)
-    assert f"{len(run.steps)} steps " in _outcome(run)[1]
+    assert re.match(rf"{len(run.steps)} steps\b", _outcome(run)[1])
 
 
 def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, capsys):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
-from toolkit.widgets._html import Html, page, paragraph, safe, short_id
+from toolkit.widgets._html import Html, breakable, page, paragraph, safe, short_id
 from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amou
 ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
+_OF_TIME = re.compile(r"(?:^|[_.])(?:at|deadline|expir\w*|since|time|timestamp|until|u?secs|\w*seconds)(?:$|\.)")
+_TIMES = range(1_230_768_000, 4_102_444_800)  # 2009 to 2099, in seconds: a shorter number counts something else
 _EMPTY = Html('<span class="ltk-hint">empty</span>')
 
 
@@ -79,6 +83,11 @@ class Known:
             words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
         return f"{'+' if signed and units > 0 else ''}{words}"
 
+    def fact(self, name: str, units: int, asset: str | None) -> dict[str, int | Decimal]:
+        """Return an amount for a comparison, in whole coins if the asset's decimals are known."""
+        unit = None if asset is None else self.unit(asset)
+        return {name: units} if unit is None else {f"{name}, {unit[0]}": Decimal(units).scaleb(-unit[1]).normalize()}
+
     def unit(self, asset: str) -> tuple[str, int] | None:
         """Return the symbol and decimals of an asset; None if unknown, or if the symbol is the gas coin's."""
         about, gas = self.assets.get(asset), self.assets.get(APT)
@@ -117,7 +126,9 @@ class Known:
         if (units := integer(value, layout, is_amount=is_amount(name, asset))) is not None:
             if is_amount(name, asset):
                 return self.amount(units, str(asset))
-            return Html(f"<code>{units:,}</code>")
+            time = time_words(name, units)
+            beside = f' <span class="ltk-hint">{time}</span>' if time else ""
+            return Html(f"<code>{units:,}</code>{beside}")
         if value is None:
             return Html('<span class="ltk-hint">none</span>')
         if isinstance(value, str) and isinstance(layout, move.String):
@@ -130,6 +141,19 @@ class Known:
         if isinstance(value, bool):
             return Html(f"<code>{str(value).lower()}</code>")
         return Html(f'<code class="ltk-text">{safe(value)}</code>')
+
+
+def time_words(name: str, units: int) -> str:
+    """Return the time that a field holds; empty if its name does not say so, or the number is not such a time.
+
+    >>> time_words("registered_at", 1_767_334_464)
+    '2026-01-02 06:14:24 UTC'
+    """
+    if _OF_TIME.search(name):
+        for scale in (1, 10**3, 10**6):  # seconds, or parts of them
+            if units // scale in _TIMES:
+                return f"{datetime.fromtimestamp(units // scale, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return ""
 
 
 def is_amount(name: str, asset: str | None) -> bool:
@@ -450,17 +474,15 @@ def _decoded(text: str, layout: Layout | None) -> Any:
 
 def type_html(text: str) -> Html:
     """Return a type with shortened addresses; the tooltip shows the full type."""
-    shown = safe(short_addresses(text)).replace("::", "::<wbr>")
-    return Html(f'<code title="{safe(text)}">{shown}</code>')
+    return Html(f'<code title="{safe(text)}">{breakable(short_addresses(text))}</code>')
 
 
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
-    """Yield, for each balance that changes: owner, change, the fee included in it, and the balance after."""
+    """Yield, for each balance that changes: owner, change with the fee, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (
             known.address(row["owner"]),
             "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
-            known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
             None if row["balance_after"] is None else known.amount(row["balance_after"], asset),
         )

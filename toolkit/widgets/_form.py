@@ -310,9 +310,7 @@ class Builder(Pictured):
     _empty: ClassVar[Any]  # the state of an empty form
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that mirror entries: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that holds the last result
-    _in_python: ClassVar[dict[str, str]] = {}  # suffixes that lead from the result to a page's content, by title
-    _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
-    _listed: ClassVar[dict[str, str]] = {}  # traits that it shows, too, by label
+    _listed: ClassVar[dict[str, str]] = {}  # traits that a saved notebook shows with the first page, by label
     _holder: Any = None  # the workbench that shows the form
 
     request: Any = traitlets.Any(allow_none=True)
@@ -352,7 +350,7 @@ class Builder(Pictured):
 
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self.node.name}, {self._origin}"))] if self._origin else []
-        pages = [f"<h4>{page.title}</h4>{page.html}" for page in self._pages if page.title in self._pictured]
+        pages = [page.html for page in self._pages[:1]]
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *pages])
 
@@ -486,15 +484,13 @@ class Builder(Pictured):
         except ToolkitError as error:
             self._now = self._now.saying("error", str(error))
             return self._pages  # type: ignore[no-any-return]
-        if made and len(recent) > 1:
+        if made and answer.facts and len(recent) > 1:
             from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
 
             made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
-        for place, page in enumerate(made):
-            if page.title in self._in_python:
-                where = Html(f"<code>.{self._result_name}{self._in_python[page.title]}</code>")
-                note = paragraph(Html(f"In Python: {where} of this form"), "note ltk-python")
-                made[place] = replace(page, html=f"{page.html}{note}")
+        if made:
+            where = paragraph(Html(f"In Python: <code>form.{self._result_name}</code>"), "note ltk-python")
+            made[0] = replace(made[0], html=f"{made[0].html}{where}")
         return tuple(made)
 
     def _paint(self) -> None:

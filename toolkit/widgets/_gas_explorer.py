@@ -22,10 +22,10 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import plural, short_addresses, visible
+from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import failed
-from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -56,14 +56,12 @@ _READS_LABELS: dict[Reads, str] = {
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 # A change that was undone between two readings is not seen: the plan says what it reads.
-_PLANS = {"search": "a sample, narrowed down where gas differs", "these": "each of these versions"}
+_PLANS = {"search": "a sample, then exactly where gas changes", "these": "each of these versions"}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
-_DEFAULT_TITLE = str(Study.model_fields["title"].default)
 # Keys of a call that have a field.
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}
-_KEPT = ("requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
-_HIDDEN = "Thresholds, waivers, the request rate, fees and filters are not shown here but remain part of the study."
+_KEPT = ("title", "requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
 _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: some minutes on a public network
 
@@ -82,7 +80,6 @@ class StudyDraft(functions.FunctionDraft, frozen=True):
     sender: str = ""
     range: str = ""
     chosen: str = "0"
-    title: str = ""
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
     calls: tuple[str, ...] = ("",)
@@ -175,9 +172,8 @@ class StudyState(functions.FunctionState):
 
     def study(self, versions: VersionChoice, found: Findings) -> Study | None:
         """Return the study of the calls; None if they do not make one."""
-        last, title = self.given, self.entries.title
+        last = self.given
         values: dict[str, Any] = {} if last is None else {name: getattr(last, name) for name in _KEPT}
-        values["title"] = title if title.strip() else _DEFAULT_TITLE
         try:
             return Study(calls=list(self.calls), versions=versions, node=self.node, **values)
         except InputError as error:
@@ -200,8 +196,7 @@ class StudyState(functions.FunctionState):
         if request is None:
             return made
         plan, span = _typed_versions(request.versions)
-        title = "" if request.title == _DEFAULT_TITLE else request.title
-        entries = replace(made.entries, title=title, plan=plan, span=span)
+        entries = replace(made.entries, plan=plan, span=span)
         made = dataclasses.replace(made, entries=entries, calls=request.calls or (None,))
         if self.node is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
@@ -267,7 +262,7 @@ class StudyState(functions.FunctionState):
         committed = draft.source == "committed"
         sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
-        span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+        span = "0:-1 for all; also 100:200, dates, 2026-05-01..2026-06-01, or 100, 200, 300"
         sends = ("source", ("simulate", "committed"))
         several = len(self.calls) > 1
         labelled = several or draft.label or "label" in self.findings.errors
@@ -275,7 +270,7 @@ class StudyState(functions.FunctionState):
             ("source", parts.select("Gas of", _READS_LABELS)),
             *self.function_fields(example, unknown_when=("source", _CALLED)),
             ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
-            ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
+            ("range", parts.mono("Versions of this call", part, ("source", ("committed",)))),
             *([("label", parts.Text("Label", hint="leave empty to use the function's name"))] if labelled else []),
             label=f"Call {int(draft.chosen) + 1}" if several else "",
         )
@@ -287,10 +282,8 @@ class StudyState(functions.FunctionState):
             ("", inside),
             ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
             *([("", remove)] if several else []),
-            ("plan", parts.select("Read at", _PLANS)),
             ("span", parts.mono("Versions", span)),
-            ("title", parts.Text("Title", placeholder=_DEFAULT_TITLE)),
-            *([("", parts.Group(_HIDDEN, plain=True))] if self.given is not None else []),
+            ("plan", parts.select("Read", _PLANS)),
         )
 
 
@@ -304,20 +297,23 @@ def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
 
 
 def _study_as_python(study: Study, node: Node) -> str:
-    """Return a Python program that creates the same study, runs it and prints the findings."""
-    document = study.document()
-    versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
+    """Return a Python program that creates the same study, runs it, prints the findings and writes a report."""
+    document, search = study.document(), study.versions.search
+    versions = repr(study.versions.plan)
+    if search is not None:
+        plain = search == FindSteps(search.versions)
+        versions = f"toolkit.FindSteps({search.versions!r})" if plain else f"toolkit.{search!r}"
     calls = []
     for call in study.calls:
-        written = repr(call.model_dump(mode="json", exclude_defaults=True))
-        if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
-            written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
-        calls.append(written)
-    fields = ["node=node", f"title={study.title!r}", f"versions={versions}", f"calls=[{', '.join(calls)}]"]
-    kept = zip(_KEPT, ("requests_per_second", "thresholds", "waiver"), strict=True)
-    fields += [f"{name}={document[key]!r}" for name, key in kept if key in document]
+        given = call.model_dump(mode="json", exclude_defaults=True) | {call.kind: _typed(call)["function"]}
+        calls.append(repr(given if len(given) > 1 or call.kind != "view" else given["view"]))
+    fields = [f"calls=[{', '.join(calls)}]", f"versions={versions}", "node=node"]
+    kept = zip(_KEPT, ("title", "requests_per_second", "thresholds", "waiver"), strict=True)
+    given = {name: document[key] for name, key in kept if key in document}
+    fields += [f"{name}={value!r}" for name, value in given.items() if value != Study.model_fields[name].default]
     made = format_expression(f"toolkit.Study({', '.join(fields)})")
-    return f"import toolkit\n\n{connect_line(node)}\nstudy = {made}\nrun = study.run()\nprint(run.explain())"
+    results = 'run = study.run()\nprint(run.explain())\ntoolkit.reports.write(run, "report.html")'
+    return f"import toolkit\n\n{connect_line(node)}\nstudy = {made}\n{results}"
 
 
 # the form ------------------------------------------------------------------------------------------------------------
@@ -383,13 +379,11 @@ class GasExplorer(functions.FunctionBuilder):
 
     _form = parts.About(
         "Explore gas",
-        actions=(("run", "Run"), ("check", "Check and count requests")),
-        words=parts.Words(form="The study", code="The study as a program", study="Copy the study file"),
+        "Finds the versions at which the gas of a call changes, and why. Choose a function, then press Run.",
+        actions=(("run", "Run"), ("check", "Count requests")),
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
-    _pictured = frozenset({"Steps"})
-    _in_python: ClassVar[dict[str, str]] = {"Steps": ".steps"}
     _listed: ClassVar[dict[str, str]] = {"Study": "study"}
 
     request = Instance(Study, allow_none=True)
@@ -399,6 +393,7 @@ class GasExplorer(functions.FunctionBuilder):
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
         self._stopping: threading.Event | None = None  # of the run in progress
+        self._shown_at = 0.0  # when its progress was shown last
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
@@ -511,7 +506,7 @@ class GasExplorer(functions.FunctionBuilder):
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
         try:
-            run_study(study.on_node(self._asked), folder, progress=_Reporter(self, stopping))
+            run_study(study.on_node(self._asked), folder, progress=partial(self._show_progress, stopping))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         run = None
@@ -531,6 +526,16 @@ class GasExplorer(functions.FunctionBuilder):
             self._say("bad", f"Stopped after {count}{'.' if run is None else ', which the result contains.'}")
         if isinstance(failure, KeyboardInterrupt):
             raise failure
+
+    def _show_progress(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
+        """Show how far a run is, and end it if it has been stopped or abandoned."""
+        if stopping.is_set() or is_given_up():
+            raise _StoppedError
+        now = time.monotonic()
+        if now >= self._shown_at + _UPDATE_S:
+            self._shown_at = now
+            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
+            self._note(progress=parts.Progress(f"{done:,}{about}", done, total))
 
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
@@ -568,28 +573,14 @@ class GasExplorer(functions.FunctionBuilder):
             self._choose((*calls[:place], *calls[place + 1 :]) or (None,), place - 1)
 
 
-class _Reporter:
-    """Shows the progress of a run, and ends the run if it has been stopped or abandoned."""
-
-    def __init__(self, form: GasExplorer, stopping: threading.Event) -> None:
-        self._form, self._stopping, self._after = form, stopping, 0.0
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if self._stopping.is_set() or is_given_up():
-            raise _StoppedError
-        now = time.monotonic()
-        if now >= self._after:
-            self._after = now + _UPDATE_S
-            about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
-            self._form._note(progress=parts.Progress(f"{done:,}{about}", done, total))  # noqa: SLF001 - its own progress
-
-
 def _outcome(run: Run) -> tuple[str, str]:
     """Return the kind of message and the words that describe a complete run."""
-    count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
+    count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
     if 0 < len(errors) == len(run.observations):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    places, failures = len(step_groups(run.steps)), int(failed(run.observations).sum())
-    among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
-    found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
-    return ("mixed", f"{found}; {failures:,} failed.") if failures else ("good", f"{found}.")
+    failures, steps = int(failed(run.observations).sum()), run.steps
+    at = len(steps["version_after"].unique())
+    where = f" at {plural(at, 'version')}" if at != len(steps) else ""
+    steps_found = plural(len(steps), "step") if at else "No steps"
+    words = f"{steps_found} in gas{where}, from {count}"
+    return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")

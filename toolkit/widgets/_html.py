@@ -44,6 +44,11 @@ def safe(value: Any) -> Html:
     return Html(escape(cleaned(text)))
 
 
+def breakable(value: Any) -> Html:
+    """Return escaped text in which a name may continue on the next line after ``::``."""
+    return Html(safe(value).replace("::", "::<wbr>"))
+
+
 def number(value: int | None, unit: str = "") -> str | None:
     """Format an integer with thousands separators and a unit."""
     return None if value is None else f"{value:,} {unit}".rstrip()
@@ -69,6 +74,11 @@ def paragraph(text: Any, kind: str = "note") -> Html:
 def folded(title: Any, inside: Any) -> Html:
     """Return a section that is initially collapsed."""
     return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
+
+
+def response(text: str) -> Html:
+    """Return a collapsed section with what the node answered, as JSON."""
+    return folded("The response as JSON", code(text, "The response as JSON"))
 
 
 def short_id(text: str | None) -> Html:

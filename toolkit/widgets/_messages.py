@@ -170,30 +170,20 @@ class Progress(Struct, frozen=True):
     total: int = 0
 
 
-class Words(Struct, frozen=True):
-    """Texts of the page that differ between forms; ``study`` is the label of the button that copies a study's call."""
-
-    form: str = "The entries"
-    note: str = "nothing is signed or submitted"
-    none: str = "No matching function."
-    code: str = "The request as code"
-    study: str = "Copy the study's call"
-
-
 class About(Struct, frozen=True):
     """What the browser shows around the fields.
 
-    ``actions`` holds the messages and labels of the buttons; Ctrl+Enter presses the first one. ``late`` holds the
-    titles of pages that are completed only when they are opened. ``look`` holds the keys of the draft whose edits make
-    the browser send the message ``look``, by default those of a function. ``accounts`` holds the addresses and names of
-    accounts that have a name on the ledger.
+    ``purpose`` is what an empty form says it is for. ``actions`` holds the messages and labels of the buttons;
+    Ctrl+Enter presses the first one. ``late`` holds the titles of pages that are completed only when they are opened.
+    ``look`` holds the keys of the draft whose edits make the browser send the message ``look``, by default those of a
+    function. ``accounts`` holds the addresses and names of accounts that have a name on the ledger.
     """
 
     title: str
+    purpose: str
     actions: tuple[tuple[str, str], ...]
     node: str = ""
     accounts: tuple[tuple[str, str], ...] = ()
-    words: Words = Words()
     late: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
 

@@ -29,7 +29,7 @@ from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._messages import About, Group, Page, Part, Words, mono, select
+from toolkit.widgets._messages import About, Group, Page, Part, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
 from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
 from toolkit.widgets._state import Answer, Answered, FormState
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 READ_ACTIONS = (("read", "Read"),)
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
-_MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+_MANY = "0:-1/50 for 50 of all, 100:200 for each; also dates, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
@@ -57,7 +57,7 @@ _AT = {"head": "the head, the latest version", "version": "one version", "plan":
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
     ("at", select("Read at", _AT)),
     ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=functions.SAMPLE)),
+    ("plan", mono("Versions", _MANY, ("at", ("plan",)), placeholder=functions.SAMPLE)),
 )
 
 
@@ -85,7 +85,7 @@ def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | N
         return read_version(draft.version, found)
     typed = draft.plan.strip()
     if not typed:
-        found.missing["plan"] = _MANY
+        found.missing["plan"] = f"expected versions: {_MANY}"
         return None
     return validated(partial(parse_plan, typed), found, "plan")
 
@@ -231,12 +231,6 @@ class ReadState(FormState):
 class ReadBuilder(Builder):
     """A form that reads state at the head, at a version or over a version plan. Builders define the reads."""
 
-    _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
-    _in_python: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), ""),
-        **dict.fromkeys(("Value", "Item"), ".value"),
-    }
-
     versions: Any = traitlets.Any(allow_none=True)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
 
@@ -254,7 +248,7 @@ class ReadBuilder(Builder):
         """Return the pages of a single result."""
         raise NotImplementedError
 
-    def _compared(self, reading: Reading) -> dict[str, Any]:
+    def _compared(self, wanted: Wanted, result: Any) -> dict[str, Any]:
         """Return the facts in which a single result is compared with others; empty if it is not compared."""
         raise NotImplementedError
 
@@ -299,9 +293,10 @@ class ReadBuilder(Builder):
                 return
             told = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
             notes = () if plan is None else (*plan.notes, *told)
-            reading = Reading(result=result, asked=wanted, time=time, notes=notes)
+            facts = self._compared(wanted, result) if wanted.single else {}
+            reading = Reading(result=result, asked=wanted, time=time, notes=notes, facts=facts)
             with self._locked():
-                self._apply(Answered(reading, self._compared(reading) if wanted.single else {}))
+                self._apply(Answered(reading))
                 self._say(*self._outcome(reading))
 
     def _fail(self, error: ToolkitError, path: str) -> None:
@@ -471,8 +466,8 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
 
     _form = About(
         "Run a view function",
+        "Shows what a view function returns, at one version or at many. Choose a function, then press Read.",
         actions=READ_ACTIONS,
-        words=Words(form="The view", note="a view changes nothing", none="No matching view function."),
     )
     _empty = ViewState()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
@@ -539,13 +534,13 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         known, asset = self._amount(reading.asked)
         return view_pages(reading.result, known, asset=asset, model=has_model_gas(self.node))
 
-    def _compared(self, reading: Reading) -> dict[str, Any]:
-        call, result = reading.asked.request, reading.result
+    def _compared(self, wanted: Wanted, result: ViewResult) -> dict[str, Any]:
+        call, (known, asset) = wanted.request, self._amount(wanted)
         value = result.values[0] if len(result.values) == 1 else result.values
         return {
             "Function": FunctionId.parse(call.function).wire,
             "Arguments": brief(call.arguments),
-            "Value": value if type(value) is int else brief(value),
+            **(known.fact("Value", value, asset) if type(value) is int else {"Value": brief(value)}),
             "Gas used": result.gas_used,
             "Version": f"{result.ledger_version:,}",
         }

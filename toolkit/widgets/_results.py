@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from html import escape
 from itertools import pairwise
 from math import isnan, nan
@@ -17,16 +18,25 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS
+from toolkit.gas._observations import READ_AT_VERSIONS, failed
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _html as html
-from toolkit.widgets._changes import ADDRESS, Known, balance_rows, changes_page, events_page, type_html, value_tree
+from toolkit.widgets._changes import (
+    ADDRESS,
+    Known,
+    balance_rows,
+    changes_page,
+    events_page,
+    time_words,
+    type_html,
+    value_tree,
+)
 from toolkit.widgets._html import MAX_ROWS, Html
 from toolkit.widgets._messages import Page
-from toolkit.wire import EntryFunction, GasBreakdown
+from toolkit.wire import EntryFunction
 from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
@@ -40,13 +50,13 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 
-_MAX_BALANCES = 8  # in the outcome
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
 _ROWS = 40  # of a frame that are shown
 _MAX_PANELS = 3  # of a figure that fits beside the form
 _MAX_FAILURES = 20  # kinds of failures that are listed
 _SIZE = (4.8, 3.6)  # of the figure of a run, in inches
+_MAX_OPEN_STEPS = 3  # whose causes are shown at once
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 # simulations ---------------------------------------------------------------------------------------------------------
@@ -80,17 +90,12 @@ def simulation_pages(
     before : sequence of Simulation
         What ran on the same fork before.
     """
-    raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
-    profile = getattr(simulation, "profile", None)  # of a simulation on a fork
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
         *([Page("Sequence", _sequence_page([*before, simulation], known.names), len(before) + 1)] if before else []),
-        Page("Gas", _gas_page(simulation.gas, known, model=model)),
-        *([] if profile is None else [Page("Gas by function", _profile_page(profile, model=model))]),
-        Page("Balances", _balances_page(simulation.balance_changes, known), len(simulation.balance_changes)),
+        Page("Gas", _gas_page(simulation, known, model=model)),
         Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
         Page("Events", events_page(simulation, known), len(simulation.events)),
-        Page("Raw", html.page(html.code(raw, "The node's response as JSON"))),
     ]
 
 
@@ -105,8 +110,8 @@ def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Html
     return html.page(html.table(columns, rows, "Calls on one fork, in order"))
 
 
-def _profile_page(profile: Any, *, model: bool) -> Html:
-    """Return the page with the gas that each function is charged itself, without the functions that it calls."""
+def _profile_table(profile: Any) -> Html:
+    """Return the gas that each function is charged itself, without the functions that it calls."""
     frame = profile.to_frame()
     own = frame.groupby("function", sort=False)["own_gas" if "own_gas" in frame else "internal_gas"].sum()
     total = max(int(own.sum()), 1)
@@ -118,7 +123,7 @@ def _profile_page(profile: Any, *, model: bool) -> Html:
     columns = {"Function": "", "Internal gas": "number", "Share": "number"}
     rest = f"The {MAX_ROWS} largest of {plural(len(largest), 'function')}. " if len(largest) > MAX_ROWS else ""
     note = html.paragraph(f"{rest}A function's gas does not include that of the functions it calls.")
-    return html.page(html.table(columns, rows, "Gas by function"), note, html.model_note() if model else "")
+    return html.page(html.table(columns, rows, "Gas by function"), note)
 
 
 def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
@@ -133,10 +138,8 @@ def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
         "Gas used": simulation.gas_used,
         "Execution": gas and gas.execution_gas_units,
         "Reads and writes": gas and gas.io_gas_units,
-        "Storage fee, octas": gas and gas.storage_fee_octas,
-        "Cost, octas": gas and gas.net_octas,
-        "State changes": len(simulation.changes),
-        "Events": len(simulation.events),
+        **({} if gas is None else known.fact("Storage fee", gas.storage_fee_octas, APT_METADATA)),
+        **({} if gas is None else known.fact("Cost", gas.net_octas, APT_METADATA)),
         "Version": f"{simulation.ledger_version:,}",
     }
     return {name: value for name, value in facts.items() if value is not None}
@@ -162,11 +165,12 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
 
 
 def _compared(value: Any, before: Any) -> Html:
-    shown = Html(html.safe(html.number(value) if isinstance(value, int) else value).replace("::", "::<wbr>"))
+    form = ",f" if isinstance(value, Decimal) else ","
+    shown = html.breakable(f"{value:{form}}" if isinstance(value, int | Decimal) else value)
     if value == before:
         return shown
-    both = isinstance(value, int) and isinstance(before, int)
-    return Html(f"<b>{shown}</b>{f' ({forms_of.signed(value - before)})' if both else ''}")
+    both = isinstance(value, int | Decimal) and isinstance(before, int | Decimal)
+    return Html(f"<b>{shown}</b>{f' ({forms_of.signed(value - before, form)})' if both else ''}")
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
@@ -177,9 +181,7 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     what = type_html(function) if function else f"the {type(payload).__name__} payload"
     called = Html(f"{what} from {known.address(simulation.request.sender)}")
     head = f'<strong class="ltk-title">{called}</strong>' if simulation.success else failure
-    balances = simulation.balance_changes
-    moved = [(owner, change) for owner, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
-    more, gas = len(balances) - len(moved), simulation.gas
+    balances, gas = simulation.balance_changes, simulation.gas
     cost = html.safe("nothing: the transaction was discarded before it ran")
     if gas is not None:
         units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {plural(gas.gas_unit_price, 'octa')}"
@@ -188,37 +190,35 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     facts = [
         *([] if simulation.success else [("Call", called)]),
         ("Cost", cost),
-        *moved,
-        *([("Others", plural(more, "balance"))] if more > 0 else []),
-        ("Writes", f"{plural(len(simulation.changes), 'state item')}, {plural(len(simulation.events), 'event')}"),
     ]
-    outcome = f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>'
-    return html.page(outcome, html.pairs(facts, "What it does"))
-
-
-def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
-    """Return the page of balance changes, which include the fee."""
-    columns = {"Owner": "", "Change": "number", "Fee": "number", "Balance after": "number"}
-    note = f"The first {MAX_ROWS} of {len(frame):,} balance changes. " if len(frame) > MAX_ROWS else ""
-    listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
-    return html.page(listed, html.paragraph(f"{note}Each change includes the fee."))
+    columns = {"Balance of": "", "Change, with the fee": "number", "After": "number"}
+    moved = html.table(columns, balance_rows(balances, known, MAX_ROWS), "Balance changes")
+    more = f"The first {MAX_ROWS} of {len(balances):,} balance changes." if len(balances) > MAX_ROWS else ""
+    return html.page(
+        f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
+        html.pairs(facts, "What it does"),
+        moved if len(balances) else "",
+        html.paragraph(more) if more else "",
+        html.response(
+            json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
+        ),
+    )
 
 
 _DISCARDED = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
 
 
-def _gas_page(split: GasBreakdown | None, known: Known, *, model: bool) -> Html:
-    """Return the page with the gas by part, as a bar in the page's theme and as a table, and the fee."""
+def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
+    """Return the page with the gas by part, as a bar and as a table, the fee, and on a fork the gas by function."""
+    split = simulation.gas
     if split is None:  # discarded before it ran
         return html.page(html.paragraph(_DISCARDED))
     price = split.gas_unit_price
-    fee = (
-        ("Gas unit price", html.number(price, "octas per gas unit")),
-        ("Fee", known.amount(split.fee_octas, APT_METADATA)),
-        ("Storage fee (included)", known.amount(split.storage_fee_octas, APT_METADATA)),
-        ("Storage refund", known.amount(split.storage_fee_refund_octas, APT_METADATA)),
-        ("Net", known.amount(split.net_octas, APT_METADATA)),
-    )
+    octas = {"Fee": split.fee_octas, "Storage fee (included)": split.storage_fee_octas}
+    if split.storage_fee_refund_octas:
+        octas |= {"Storage refund": split.storage_fee_refund_octas, "Net": split.net_octas}
+    fee = [("Gas unit price", html.safe(html.number(price, "octas")))]
+    fee += [(name, known.amount(units, APT_METADATA)) for name, units in octas.items()]
     note = html.paragraph("The parts do not add up to the total gas charged.", "error")
     if split.reconciles:
         note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
@@ -238,7 +238,9 @@ def _gas_page(split: GasBreakdown | None, known: Known, *, model: bool) -> Html:
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'
-    return html.page(stacked, listed, html.pairs(fee, "Fee"), html.model_note() if model else "", note)
+    profile = getattr(simulation, "profile", None)  # of a simulation on a fork
+    of_functions = "" if profile is None else _profile_table(profile)
+    return html.page(stacked, listed, note, html.pairs(fee, "Fee"), of_functions, html.model_note() if model else "")
 
 
 # reads at one version ------------------------------------------------------------------------------------------------
@@ -270,17 +272,14 @@ def view_pages(result: ViewResult, known: Known, *, asset: str | None, model: bo
     note = html.model_note() if model and result.gas_used else ""
     if not result.types:
         note = html.paragraph("The node returned no ABI for this module: the types shown are JSON types.")
-    raw = html.code(result.raw, "The response as JSON")
-    return [Page("Value", html.page(value, facts, note)), Page("Raw", raw)]
+    return [Page("Value", html.page(value, facts, note, html.response(result.raw)))]
 
 
 def item_pages(item: TableItem, value_type: str, known: Known) -> list[Page]:
     """Return the pages of a table item at one version; `known` has the names of accounts."""
     kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    key = html.pairs([("Key", value_html(item.key, known))], "How it was read")
-    shown = html.page(kind, _answer(item.value, known), key)
-    return [Page("Item", shown), Page("Raw", html.code(raw, "The value as returned by the node"))]
+    return [Page("Item", html.page(kind, _answer(item.value, known), html.response(raw)))]
 
 
 def missing_item_pages(words: str) -> list[Page]:
@@ -338,6 +337,7 @@ def frame_pages(
     """
     unit = None if asset is None or "value" not in frame else known.unit(asset)
     words, failed = frame_words(frame, unit), failures(frame)
+    words = words[1:] or words  # the first one is the message beside the button
     # What is the same in each row, and what the page of failed reads says.
     told = ["key", "head_version", "status", "error_code", "vm_error_code", "error_message"]
     rows = frame.drop(columns=told, errors="ignore")
@@ -367,16 +367,18 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
     return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
 
 
-def _failures_page(failed: pd.DataFrame) -> Html:
+def _failures_page(failures: pd.DataFrame) -> Html:
+    """Return the page of failed reads, those with the same message in one row."""
     rows = []
-    kinds = failed.groupby(["error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
-    for (kind, message), versions in list(kinds)[:_MAX_FAILURES]:
+    of = ["label"] if "label" in failures else []
+    kinds = failures.groupby([*of, "error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
+    for (*call, kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-        rows.append((html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message))
-    columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
-    hint = "In the frame, failed reads are rows with null values and an error_code."
-    return html.page(html.table(columns, rows, "Failed reads"), html.paragraph(hint))
+        cells = html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message
+        rows.append((*map(html.breakable, call), *cells))
+    columns = dict.fromkeys(["Call"] * len(of), "") | {"Reads": "number", "Versions": "brief", "Error": "brief"}
+    return html.page(html.table(columns | {"Message": ""}, rows, "Failed reads"))
 
 
 def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> list[str]:
@@ -398,7 +400,7 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> lis
             continue
         values = [int(one) for one in known[column]]
         name = "gas" if column == "gas_used" else column
-        of, said = " gas units" if column == "gas_used" else "", {one: f"{one:,}" for one in values}
+        of, said = " gas units" if column == "gas_used" else "", {one: _dated(column, one) for one in values}
         if unit is not None and column == "value":
             of, said = f" {unit[0]}", {one: forms_of.in_whole_coins(one, unit[1]) for one in values}
         if len(said) == 1:
@@ -408,13 +410,18 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> lis
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
         ends = f"{said[values[0]]}{of} at version {first:,}, {said[values[-1]]}{of} at version {last:,}"
         words.append(f"{name}: {ends}; {len(said):,} different values from {said[min(said)]} to {said[max(said)]}")
-    if columns and frame[columns].isna().any(axis=None):
+    if (quantities := _quantities(frame)) and frame[quantities].isna().any(axis=None):
         words.append("versions without a value are crosses in the figure")
     if not columns and frame["error_code"].isna().any():
         words.append("the values are not numbers; see the rows")
     elif len(columns) > _MAX_PANELS:
         words.append(f"the figure shows {_MAX_PANELS} of {len(columns)} numeric columns")
     return words
+
+
+def _dated(column: str, value: int) -> str:
+    time = time_words(column, value)
+    return f"{value:,} ({time})" if time else f"{value:,}"
 
 
 def version_words(versions: pd.Series) -> str:
@@ -427,6 +434,12 @@ def _numeric_columns(frame: pd.DataFrame) -> list[str]:
     """Return the names of the numeric value columns."""
     values = frame[[name for name in frame.columns if str(name).startswith("value")]].select_dtypes("number")
     return [name for name in values.columns if values[name].notna().any()]
+
+
+def _quantities(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the numeric value columns that a figure shows; a time is not a quantity."""
+    columns = _numeric_columns(frame)
+    return [name for name in columns if not time_words(name, int(frame[name].dropna().iloc[0]))]
 
 
 def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None = None) -> Figure | None:
@@ -442,7 +455,7 @@ def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None
     from toolkit.plots import _style as style
     from toolkit.plots._labels import figure_text
 
-    columns = _numeric_columns(frame)[:_MAX_PANELS]
+    columns = _quantities(frame)[:_MAX_PANELS]
     panels = [*columns, *(["gas_used"] if "gas_used" in frame and frame["gas_used"].notna().any() else [])]
     if not panels:
         return None
@@ -492,9 +505,17 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 
 
 def run_pages(run: Run) -> list[Page]:
-    """Return the page of a run: its figure, and below it the steps."""
-    groups = step_groups(run.steps)
-    return [Page("Steps", Html(f"{_run_figure(run)}{_run_steps(run, groups)}"), len(run.steps))]
+    """Return the pages of a run: its figure, and below it the steps; then what failed."""
+    frame = run.observations
+    unread = frame[failed(frame)]
+    unread = unread.assign(
+        error_code=unread["error_code"].fillna("failed"),
+        error_message=unread["error_message"].fillna(unread["vm_status"]),
+    )
+    return [
+        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run))),
+        *([Page("Failed", _failures_page(unread), len(unread))] if len(unread) else []),
+    ]
 
 
 def _run_figure(run: Run) -> Html:
@@ -513,10 +534,7 @@ def _run_figure(run: Run) -> Html:
     axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, title="", **levels)
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
-    stopped = "The run was stopped before it looked for causes."
-    note = "" if run.complete else html.paragraph(stopped)
-    drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
-    return Html(f"{drawn}{note}{html.model_note() if is_model(observations) else ''}{_run_ends(observations)}")
+    return html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
 
 
 def _run_ends(observations: pd.DataFrame) -> Html:
@@ -525,29 +543,38 @@ def _run_ends(observations: pd.DataFrame) -> Html:
     for series in series_of(observations)[:MAX_ROWS]:
         gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
         if len(gas) > 1 and series.source in READ_AT_VERSIONS:
-            ends = [f"{gas[end]:,} at {at[end]:,}" for end in (0, -1)]
-            rows.append((series.name, *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
+            ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
+            rows.append((html.breakable(series.name), *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
     columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
     return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
 
 
-def _run_steps(run: Run, groups: Sequence[StepGroup]) -> Html:
-    """Return the list of the steps, with their causes in collapsed sections, and notes on the run."""
+def _run_steps(run: Run) -> Html:
+    """Return the list of the steps, with their causes in sections that open, notes, and how to write a report."""
+    groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
+    several = len(run.observations["label"].unique()) > 1
+    is_open = " open" if len(shown) <= _MAX_OPEN_STEPS else ""
+    items = "".join(
+        f'<details class="ltk-fold ltk-step"{is_open}><summary>{_step_title(group, several=several)}</summary>'
+        f"{_step_details(group)}</details>"
+        for group in shown
+    )
+    rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
     committed = run.record.committed_series if run.complete else ()
     notes = [
+        *([] if run.complete else ["The run was stopped before it looked for causes."]),
         *map(html.safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
         *sentences.unjudged_sentences(run.coverage.unjudged, _name),
         *map(html.safe, run.notes),
     ]
-    items = "".join(
-        f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{_step_details(group)}</details>'
-        for group in shown
-    )
-    rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
-    return Html(f"{items or html.paragraph('No steps were found.')}{''.join(f'<p>{note}</p>' for note in notes)}{rest}")
+    model = html.model_note() if is_model(run.observations) else ""
+    report = Html('Report: <code>toolkit.reports.write(form.result, "report.html")</code>')
+    said = "".join(f"<p>{note}</p>" for note in notes)
+    found = items or html.paragraph("No steps were found.")
+    return html.page(found, rest, said, model, html.paragraph(report, "note ltk-python"))
 
 
 def _name(text: str, limit: int = 300, /) -> str:
@@ -555,7 +582,8 @@ def _name(text: str, limit: int = 300, /) -> str:
     return escape(visible(text, limit))
 
 
-def _step_title(group: StepGroup) -> str:
+def _step_title(group: StepGroup, *, several: bool) -> str:
+    """Return a step's version, cause and largest change, which names the call if there are `several`."""
     from toolkit.plots import _style as style
 
     largest, more = group.changes[0], sentences.others_text(group)
@@ -566,29 +594,28 @@ def _step_title(group: StepGroup) -> str:
     if largest.parts and before is not None and after is not None and before != after:  # the parts are in the table
         doubt = ", uncertain" if largest.uncertain else ""
         words = f"from {before:,} to {plural(after, 'gas unit')} ({forms_of.relative_change(before, after)}{doubt})"
+    call = f"{sentences.change_name(largest, _name)}: " if several or largest.stratum else ""
     return (
         f"<b>{escape(sentences.versions_text(group))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
-        f"{sentences.change_name(largest, _name)}: {words}{', ' * bool(more)}{more}"
+        f"{call}{words}{', ' * bool(more)}{more}"
     )
 
 
 def _step_details(group: StepGroup) -> str:
-    """Return a step's location, its cause with the evidence, and the change of each call."""
+    """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
     rows = [
         (
-            Html(sentences.change_name(change, _name)),
+            html.breakable(Html(sentences.change_name(change, _name))),
             change.error_before if change.gas_before is None else html.number(change.gas_before),
             change.error_after if change.gas_after is None else html.number(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
         for change in group.changes
     ]
-    place = sentences.group_text(group, _name)
+    text = _name(sentences.evidence_text(group), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    facts = [
-        *([] if group.time is None else [("Ledger time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC")]),
-        *([] if group.transaction_hash is None else [("Transaction", html.short_id(group.transaction_hash))]),
-    ]
-    about = html.pairs(facts, "The transaction") if facts else ""
-    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{html.table(columns, rows, 'Gas before and after')}"
+    time = [] if group.time is None else [f"{group.time:%Y-%m-%d %H:%M:%S} UTC"]
+    about = [*time, *([] if group.transaction_hash is None else [html.short_id(group.transaction_hash)])]
+    listed = html.table(columns, rows, "Gas before and after") if len(rows) > 1 or group.changes[0].parts else ""
+    return f"<p>{text[:1].upper()}{text[1:]}.</p>{html.paragraph(Html(', '.join(about)))}{listed}"

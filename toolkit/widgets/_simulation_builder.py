@@ -400,14 +400,6 @@ _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_
 _BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
 
 
-class Remedy(Struct, frozen=True):
-    """A change of the entries that the form offers: the message of its button, the button's text, and a number."""
-
-    do: Literal["limit_gas", "add_payer"]
-    text: str
-    number: int = -1
-
-
 class Failure(Struct, frozen=True):
     """Why a simulation would fail.
 
@@ -419,23 +411,22 @@ class Failure(Struct, frozen=True):
         Status and abort code.
     path : str
         Path of the field that caused the failure; empty if no such field is shown.
-    remedies : tuple of Remedy
+    affordable : int
+        Gas units that the payer can pay, of which the form offers to make the maximum; 0 if that would not help.
     """
 
     words: str
     detail: str
     path: str = ""
-    remedies: tuple[Remedy, ...] = ()
+    affordable: int = 0
 
     def to_html(self) -> Html:
-        """Return HTML with the reason as a headline, the detail in small print, and a button for each remedy."""
-        buttons = "".join(
-            f'<button type="button" class="ltk-small" data-send="{one.do}" data-number="{one.number}">'
-            f"{safe(one.text)}</button> "
-            for one in self.remedies
-        )
+        """Return HTML with the reason as a headline, the detail in small print, and a button that limits the gas."""
         head = f'<strong class="ltk-title">{safe(self.words)}.</strong>'
-        return Html(f"{head}{paragraph(self.detail)}{buttons and f'<p>{buttons}</p>'}")
+        about = f'class="ltk-small" data-send="limit_gas" data-number="{self.affordable}"'
+        words = f"Lower the maximum to {plural(self.affordable, 'gas unit')}"
+        button = f'<p><button type="button" {about}>{words}</button></p>' if self.affordable else ""
+        return Html(f"{head}{paragraph(self.detail)}{button}")
 
 
 def failure_of(
@@ -497,23 +488,18 @@ def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork) -> Failure:
-    """Return a failure with the payer's balance, the amount needed, and remedies for the shortfall."""
+    """Return a failure with the payer's balance, the amount needed, and the gas that the payer can pay."""
     request, transaction = simulation.request, simulation.transaction
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
     payer = request.fee_payer or request.sender
     balance, has = _balance(payer, APT, known, on)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
-    remedies = []
-    if balance is not None and price and 0 < balance // price < most:
-        affordable = balance // price
-        remedies.append(Remedy("limit_gas", f"Lower the maximum to {plural(affordable, 'gas unit')}", affordable))
-    if not draft.has_fee_payer:
-        remedies.append(Remedy("add_payer", "Let another account pay"))
+    affordable = balance // price if balance and price else 0
     return Failure(
         f"{known.name(payer)} needs up to {needs} but has {has}",
         f"Status: {simulation.vm_status}",
         _first_shown(("max_gas_amount", "fee_payer" if request.fee_payer else "sender"), draft),
-        tuple(remedies),
+        affordable if affordable < most else 0,
     )
 
 
@@ -610,7 +596,7 @@ class SimulationState(functions.FunctionState):
         scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
         signers = self.further_signers
         call = parts.group(
-            ("sender", parts.mono("Sender", "no key is needed; an address", placeholder="0xa11ce", names=True)),
+            ("sender", parts.mono("Sender", "an address", placeholder="0xa11ce", names=True)),
             ("payload", parts.select("The transaction runs", _PAYLOAD_LABELS)),
             ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS), names=True)),
             ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
@@ -727,20 +713,14 @@ class SimulationBuilder(functions.FunctionBuilder):
 
     _form = parts.About(
         "Simulate a transaction",
+        "Shows what a transaction would do and cost. Choose a sender and a function, then press Simulate.",
         actions=(("simulate", "Simulate"),),
-        words=parts.Words(form="The transaction", none="No matching entry function."),
         late=("Changes",),
     )
     _empty = SimulationState()
     _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
-    _pictured = frozenset({"Outcome", "Gas"})
     _listed: ClassVar[dict[str, str]] = {"Sender": "sender", "Function": "function", "Arguments": "arguments"}
-    _in_python: ClassVar[dict[str, str]] = {
-        "Outcome": ".transactions",
-        "Balances": ".balance_changes",
-        "Gas by function": ".profile.to_frame()",
-    } | {title: f".{title.lower()}" for title in ("Gas", "Changes", "Events")}
 
     sender = Unicode()
     estimate_max_gas_amount = Bool(default_value=True)
@@ -787,15 +767,15 @@ class SimulationBuilder(functions.FunctionBuilder):
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
         with self._locked():
-            answer = Simulated(result=found, asked=wanted, known=known, failure=failure, before=before)
-            self._apply(Answered(answer, facts))
+            about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "facts": facts}
+            self._apply(Answered(Simulated(result=found, asked=wanted, **about)))
             if failure is None:
                 words = f"Success: {plural(found.gas_used, 'gas unit')} at version {found.ledger_version:,}"
                 self._say("good", f"{words}. {more}." if more else words)
             else:
                 if failure.path:
                     self._refuse(failure.path, f"{failure.words}.")
-                self._say("bad", f"Would fail: {failure.words}.{more and f' {more}.'}")
+                self._say("bad", f"Would fail at version {found.ledger_version:,}{more and f'. {more}.'}")
             self._remember()
 
     def _checked_words(self) -> str:
@@ -924,11 +904,6 @@ class SimulationBuilder(functions.FunctionBuilder):
     def _do_limit_gas(self, message: parts.Message) -> None:
         """Lower the maximum gas amount to what the payer can pay."""
         self._edit(estimate_max_gas_amount=False, max_gas_amount=str(message.number))
-
-    def _do_add_payer(self, _message: parts.Message) -> None:
-        """Show the fields of a fee payer, which is missing: the section with its field opens."""
-        self._edit(has_fee_payer=True)
-        self._apply(Pressed())
 
     def _do_keep_call(self, _message: parts.Message) -> None:
         """Add the call to those that run before the next one."""

@@ -39,10 +39,13 @@ class Answer:
         What the form's trait holds.
     asked : object
         What it is the result of: the ``wanted`` of the state when it was requested.
+    facts : mapping of str to object
+        What is compared with the facts of other results; empty if it is not compared.
     """
 
     result: Any
     asked: Any
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 # events --------------------------------------------------------------------------------------------------------------
@@ -98,10 +101,9 @@ class Refused(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A result arrived; ``facts`` are compared with those of other results."""
+    """A result arrived, or None removes the last one."""
 
     answer: Answer | None
-    facts: Mapping[str, Any] = {}
 
 
 class Said(NamedTuple):
@@ -342,8 +344,9 @@ def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case
         case Refused(path, words):
             made = dataclasses.replace(state, refused={**state.refused, path: state.named(words)})
             return made.saying("error", made.refused[path] if path == "node" else made.count_words)
-        case Answered(answer, facts):
-            recent = (*state.recent, (state.entries, facts))[-_MAX_RECENT:] if facts else state.recent
+        case Answered(answer):
+            compared = [] if answer is None or not answer.facts else [(state.entries, answer.facts)]
+            recent = (*state.recent, *compared)[-_MAX_RECENT:]
             made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
             return dataclasses.replace(made, answer=answer, unfinished=False, strict=False)
         case Said(kind, words):

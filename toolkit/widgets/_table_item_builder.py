@@ -340,8 +340,8 @@ class TableItemBuilder(ReadBuilder):
 
     _form = parts.About(
         "Read an item of a table",
+        "Shows what a table holds under a key. Choose the account that has the table, then press Read.",
         actions=READ_ACTIONS,
-        words=parts.Words(form="The item", note="reading changes nothing"),
         look=("owner", "table", "key_type", "value_type"),
     )
     _empty = TableItemState()
@@ -503,8 +503,7 @@ class TableItemBuilder(ReadBuilder):
             return missing_item_pages(self._outcome(reading)[1])
         return item_pages(reading.result, reading.asked.request.value_type, Known(names=self._now.names))
 
-    def _compared(self, reading: Reading) -> dict[str, Any]:
-        result = reading.result
+    def _compared(self, _wanted: Wanted, result: Any) -> dict[str, Any]:
         if isinstance(result, pd.DataFrame):
             return {}
         facts = {"Table": short_addresses(result.handle), "Key": brief(result.key), "Value": brief(result.value)}

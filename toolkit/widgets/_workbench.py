@@ -419,7 +419,6 @@ class Workbench(Pictured):
             ["Head version", f"{ledger.version:,}"],
             ["Ledger time", f"{ledger.timestamp:%Y-%m-%d %H:%M:%S} UTC"],
             ["Oldest version", f"{node.oldest_readable(ledger):,}"],
-            ["Block height", f"{ledger.block_height:,}"],
             ["Kind of node", "embedded (model gas)" if model else info.node_role.replace("_", " ") or "unknown"],
         ]
 

@@ -11,6 +11,8 @@ const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
+const NONE = "No matching function.";
+const AS_CODE = "As code";
 const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
@@ -70,6 +72,7 @@ function render({ model, el }) {
     const path = base.path;
     if (node.kind === "group")
       return `{${key(path)}${(node.fields || []).map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
+    if (node.kind !== "actions" && at(path) === undefined) return ""; // it is drawn once its entry has arrived
     if (node.kind === "rows" && Array.isArray(at(path)))
       return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
     return key(path) + node.kind;
@@ -104,7 +107,8 @@ function render({ model, el }) {
     const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     label.append(node.label);
-    if (node.type) label.append(" ", make("code", { text: node.type }));
+    // Without a name, the label is a word for the type.
+    if (node.type && node.type.toLowerCase() !== node.label.toLowerCase()) label.append(" ", make("code", { text: node.type }));
     const named = node.names && get("_about").accounts.length ? ", or the name of an account" : "";
     const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint + named });
     const wrap = make("div", { class: `ltk-field ltk-${node.kind}` });
@@ -337,7 +341,7 @@ function render({ model, el }) {
         return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
       }),
     );
-    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
+    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || NONE }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
@@ -410,7 +414,7 @@ function render({ model, el }) {
     [asked, begun] = [what, false];
     for (const control of controls.values()) fillNamed(control);
     lookSoon.stop();
-    looked = target();
+    look();
     tell(what, more);
   }
 
@@ -426,7 +430,7 @@ function render({ model, el }) {
   head.append(about);
   const accounts = make("datalist", { id: `${uid}-accounts` }); // account names on the ledger, which fill in addresses
   const sayNode = () => {
-    about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`;
+    about.textContent = `Node: ${get("_about").node} \u00b7 nothing is signed or submitted`;
     accounts.replaceChildren(...get("_about").accounts.map(([value, label]) => make("option", { value, label })));
   };
   const stop = button("Cancel", () => (letGo(true), model.send({ do: "stop" })));
@@ -434,7 +438,7 @@ function render({ model, el }) {
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
   const count = make("span", { class: "ltk-hint" });
   const bar = make("div", { class: "ltk-bar" }, actions[0], keys, ...actions.slice(1), stop, status, meter, count);
-  const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
+  const fields = make("div", { class: "ltk-form", role: "group", "aria-label": `${form.title}: entries` });
   fields.addEventListener("keydown", hold, true);
   fields.addEventListener("mousedown", () => letGo(true));
   const result = make("div", { role: "group", class: "ltk-result", "aria-label": "Result" });
@@ -442,7 +446,7 @@ function render({ model, el }) {
   const resultPages = make("div", {});
   const from = make("p", { class: "ltk-hint" }); // in place of `origin`, which says why the result is old
   const answer = make("details", { class: "ltk-answer", open: true }, origin, from, resultPages);
-  const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": form.words.code });
+  const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": AS_CODE });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
   const left = make("div", { class: "ltk-left" }, fields);
@@ -523,6 +527,7 @@ function render({ model, el }) {
       turn(pages[(step + pages.length) % pages.length].title, true);
     });
     const onTab = where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
+    list.hidden = pages.length === 1;
     where.replaceChildren(list, panel);
     turn(chosen[kind], onTab);
   }
@@ -603,12 +608,12 @@ function render({ model, el }) {
       return outdated();
     }
     const note = make("p", { class: "ltk-code-note ltk-stale" });
-    tabs(code, "code", listed, form.words.code, (panel, { title, text }) => {
+    tabs(code, "code", listed, AS_CODE, (panel, { title, text }) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
-      const copy = button(title === "Study" ? form.words.study : `Copy ${title}`, async () => {
+      const copy = button(`Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
       });
-      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
+      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${AS_CODE}: ${title}`, text }), copy, said);
       clip(panel);
       outdated();
     });
@@ -623,7 +628,7 @@ function render({ model, el }) {
     const note = code.querySelector(".ltk-code-note");
     code.classList.toggle("ltk-old", old && Boolean(get("_programs").length));
     code.hidden = !get("_programs").length && !why;
-    if (note) [note.hidden, note.textContent] = [!why, why];
+    if (note) [note.hidden, note.textContent] = [!why, get("_programs").length || get("_pages").length ? why : form.purpose];
     for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
   }
   /** Show the first lines of long code, and the rest on request: panes do not scroll inside the page. */

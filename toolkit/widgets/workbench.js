@@ -36,6 +36,7 @@ function render({ model, el, host, signal }) {
     forms.classList.toggle("ltk-rest", differs);
     other.hidden = !differs;
     refresh.hidden = differs || !name;
+    connect.hidden = !refresh.hidden && !get("busy");
     back.textContent = `Keep using ${name}`;
     other.replaceChildren(`Not connected to this node yet. The forms below still use ${name}. `, back);
   }
@@ -77,8 +78,8 @@ function render({ model, el, host, signal }) {
     open();
   }
   const toGas = button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small");
-  const gas = make("div", { class: "ltk-line ltk-jumps" }, toGas);
-  const ready = () => (gas.hidden = !["simulation", "view"].includes(get("selected")) || !get("_has_call"));
+  const row = make("div", { class: "ltk-switch-row" }, list, toGas);
+  const ready = () => (toGas.hidden = !["simulation", "view"].includes(get("selected")) || !get("_has_call"));
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {
@@ -104,7 +105,7 @@ function render({ model, el, host, signal }) {
       if (!known) url.value = name;
     }
     choose();
-    list.hidden = !name;
+    row.hidden = !name;
     select();
     if (name && !get("_facts").length) model.send({ do: "refresh" });
   }
@@ -130,7 +131,7 @@ function render({ model, el, host, signal }) {
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Workbench" }));
   head.append(make("span", { class: "ltk-hint", text: "nothing is signed or submitted" }));
   el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, other, forms));
-  forms.append(facts, list, gas, ...[...panels.values()].map(({ panel }) => panel));
+  forms.append(facts, row, ...[...panels.values()].map(({ panel }) => panel));
   el.prepend(hiddenPicture(get("_key")));
 
   // In the app, the address contains the entries, so that a link or a reload restores them.

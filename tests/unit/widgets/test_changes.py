@@ -9,7 +9,15 @@ import pytest
 
 import toolkit
 from toolkit.client._accounts import Asset
-from toolkit.widgets._changes import GAS_COIN, Known, changes_page, events_page, read_known, with_layouts
+from toolkit.widgets._changes import (
+    GAS_COIN,
+    Known,
+    changes_page,
+    events_page,
+    read_known,
+    time_words,
+    with_layouts,
+)
 
 GOLD = f"0x{'6f' * 32}"
 KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
@@ -163,3 +171,25 @@ def test_a_thousand_changes_stay_small(simulation):
     assert page.count(" open>") == 12
     assert "The first 1,000 of 1,200 changes." in page
     assert len(page) < 1_000_000
+
+
+TIME = "2026-01-02 06:14:24 UTC"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("registered_at", 1_767_334_464, TIME),
+        ("locked_until_secs", 1_767_334_464, TIME),
+        ("timestamp", 1_767_334_464_000, TIME),
+        ("timestamp.microseconds", 1_767_334_464_000_000, TIME),
+        ("timeout_secs", 86_400, ""),
+        ("amount", 1_767_334_464, ""),
+        ("created_at_version", 1_767_334_464, ""),
+        ("registered_at", 2**64 - 1, ""),
+        ("registered_at", 0, ""),
+    ],
+)
+def test_a_time_is_a_name_and_a_number(name, value, said):
+    """A number that only looks like a time, and a time that is only a span or a mark for never, remain numbers."""
+    assert time_words(name, value) == said

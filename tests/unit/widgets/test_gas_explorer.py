@@ -155,8 +155,11 @@ def test_every_study_comes_out_as_it_went_in(made, tmp_path, name):
 
 def test_programs_have_short_addresses(form):
     """A function is written as people write it."""
-    form.study = Study(node=form.node, calls=[toolkit.ViewFunction("0xcafe::m::f")])
-    assert "toolkit.ViewFunction('0xcafe::m::f')" in form.python
+    form.study = Study(
+        node=form.node, calls=[toolkit.ViewFunction("0xcafe::m::f"), toolkit.ViewFunction("0x1::m::f", [1])]
+    )
+    assert "'0xcafe::m::f',\n" in form.python
+    assert "'view': '0x1::m::f',\n" in form.python
 
 
 def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
@@ -167,12 +170,10 @@ def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
 
 
 def test_a_part_that_is_edited_changes_and_the_rest_stays(made):
-    """Title, versions, labels and filters one by one; thresholds of a call stay with it when it is edited."""
+    """Versions, labels and filters one by one; thresholds of a call stay with it when it is edited."""
     form = made()
     form.study = Study(node=form.node, **EVERYTHING)
     before = form.study
-    edit(form, title="New")
-    assert form.study == before.model_copy(update={"title": "New"})
     edit(form, arguments=[], raw="[1]", lead="raw")
     assert form.study.calls[0].arguments == (1,)
     assert form.study.calls[0].thresholds == before.calls[0].thresholds
@@ -256,16 +257,17 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
+    assert form._status == Status("good", f"2 steps in gas, from {len(form.result.observations)} reads.")
     assert [one.title for one in form._pages] == ["Steps"]
     steps = page(form, "Steps")
     for line in form.result.explain().splitlines():
         if not line.startswith(" "):
-            words = line[0].upper() + line[1:]
-            assert words in steps
+            words = line.partition(": ")[2]
+            assert words[0].upper() + words[1:] in steps
     first, second = steps.split("<details")[1:3]
-    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', first) == ["10", "100"]
-    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', second) == ["100", "60"]
+    assert f"<b>{RISE:,}</b>" in first
+    assert "from 10 to 100 gas units" in first
+    assert "from 100 to 60 gas units" in second
     assert "\N{MULTIPLICATION SIGN}10" in first
     assert "\N{MINUS SIGN}40\u202f%" in second
     assert f"background:{CAUSE_MARKS[Cause.SCHEDULE].colour}" in first
@@ -407,7 +409,7 @@ def test_a_saved_notebook_shows_the_figure_and_the_words(done):
         "<caption>Entries</caption>",
         '<img class="ltk-plot" width="480" alt="Gas of 1 call by ledger version" src="data:image/png;base64,',
         "<summary>",
-        f"At version {RISE:,}",
+        f"Transaction {RISE:,}",
     ):
         assert words in picture
     assert not re.search("<script|<svg|<button|Click", picture)  # sites that show notebooks remove these
@@ -581,11 +583,11 @@ def test_readings_without_an_answer_are_not_a_success(made):
     form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
     form.fake.routes["POST /view"] = refused(404, "version_not_found")
     form.run()
-    assert form._status == Status("bad", "No successful read in 2 observations: version_not_found.")
+    assert form._status == Status("bad", "No successful read in 2 reads: version_not_found.")
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("mixed", "1 step found in 2 observations; 1 failed.")
+    assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
     mixed.close()
     node.close()
 
@@ -610,23 +612,27 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     form.run()
     run = form.result
     assert len(run.steps) == 2
-    assert form._status.text.startswith("2 steps found in ")
-    assert [one.count for one in form._pages if one.title == "Steps"] == [2]
-    ends = page(form, "Steps").split("<details")[-3]
-    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', ends)[:2] == ["12 at 2,000", "36 at 3,600"]
+    assert form._status.text.startswith("2 steps in gas, ")
+    assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed": 1}
+    assert "E_TAKEN" in page(form, "Failed")
+    ends = page(form, "Steps")
+    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', ends)[:2] == [
+        "12 at version 2,000",
+        "36 at version 3,600",
+    ]
     assert form._status.text.endswith("; 1 failed.")
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
     form.close()
 
 
 def test_steps_of_several_calls_are_counted_as_rows():
-    """Two calls that change together are two steps, in the words beside the buttons and on the tab."""
+    """Two calls that change together are two steps, in the words beside the buttons."""
     form = GasExplorer(toolkit.connect())
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 steps (1 change) found in 4 observations."
-    assert [one.count for one in form._pages] == [len(form.result.steps)] == [2]
+    assert form._status.text == "2 steps in gas at 1 version, from 4 reads."
+    assert len(form.result.steps) == 2
     form.close()
 
 

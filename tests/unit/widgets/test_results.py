@@ -17,7 +17,8 @@ from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
 from toolkit.widgets._programs import format_expression, programs
 from toolkit.widgets._results import _history_figure
-from toolkit.widgets._simulation_builder import Failure, Remedy
+from toolkit.widgets._simulation_builder import Failure
+from toolkit.wire._gas import APT
 
 KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
 
@@ -64,10 +65,11 @@ def shown(simulation, title, *, model=False, **about):
 
 
 def test_the_pages_come_in_order_with_their_counts(simulation, node):
-    """Outcome, gas, balances, state changes, events, and the node's answer."""
+    """Outcome, gas, state changes and events; the balances and the node's answer are with the outcome."""
     made = _results.simulation_pages(simulation(), KNOWN, model=True)
-    counted = {"Outcome": None, "Gas": None, "Balances": 1, "Changes": 2, "Events": 1, "Raw": None}
-    assert {one.title: one.count for one in made} == counted
+    assert {one.title: one.count for one in made} == {"Outcome": None, "Gas": None, "Changes": 2, "Events": 1}
+    assert "Balance changes" in made[0].html
+    assert "The response as JSON" in made[0].html
 
 
 def test_everything_a_node_says_is_escaped(simulation, node):
@@ -84,7 +86,7 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     ]
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
-    failure = Failure(HOSTILE, HOSTILE, "", (Remedy("add_payer", HOSTILE),)).to_html()
+    failure = Failure(HOSTILE, HOSTILE, "", 7).to_html()
     pages = _results.simulation_pages(outcome, KNOWN, model=True, failure=failure)
     for page in (one.html for one in pages):
         elements = Elements(page)
@@ -210,3 +212,13 @@ def test_the_json_says_where_open_numbers_come_from(node):
     assert '"max_gas_amount": "<estimated by the node>"' in text
     assert '"gas_unit_price": "<the toolkit\'s default>"' in text
     assert '"100"' in text
+
+
+def test_amounts_of_recent_calls_are_in_whole_coins():
+    """Also their differences; a difference of nothing is none."""
+    facts = [KNOWN.fact("Cost", units, APT) | {"Gas used": gas} for units, gas in ((7_500, 75), (20_000_000_000, 75))]
+    assert _results.recent_page(facts).count("<td>75</td>") == 2
+    shown = _results.recent_page(facts)
+    assert "Cost, APT" in shown
+    assert "<td>0.000075</td><td><b>200</b> (+199.999925)</td>" in shown
+    assert KNOWN.fact("Cost", 5, "0x2::unknown::Coin") == {"Cost": 5}

@@ -918,7 +918,7 @@ def test_calls_run_in_order_on_one_fork_at_a_version():
         assert page(builder, "Sequence").count("Success") == 2
         functions = done.profile.to_frame()["function"]
         assert "0xfa17::vault::withdraw" in set(functions)
-        assert "0xfa17::vault::withdraw" in page(builder, "Gas by function")
+        assert "0xfa17::vault::withdraw" in page(builder, "Gas")
         assert builder._stale == ""
         press(builder, "drop_call", number=0)
         assert builder._stale

@@ -134,9 +134,8 @@ def test_an_answer_is_of_what_was_asked(filled):
     """It is out of date as soon as the entries ask for something else, and again the answer when they are undone."""
     asked = filled.wanted
     assert asked == WantedSimulation(filled.request)
-    answered = step(
-        step(filled, Noted({"unfinished": True})), Answered(Answer(result="result", asked=asked), {"Gas used": 1})
-    )
+    answer = Answer(result="result", asked=asked, facts={"Gas used": 1})
+    answered = step(step(filled, Noted({"unfinished": True})), Answered(answer))
     assert (answered.result, answered.stale, answered.serial) == ("result", "", 1)
     changed = typed(answered, arguments=("0xb0b", "101"))
     assert changed.stale.startswith("From before")

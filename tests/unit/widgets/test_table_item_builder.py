@@ -175,16 +175,16 @@ def test_no_item_is_an_answer(builder, recwarn):
     assert not recwarn.list
 
 
-def test_numbers_over_versions_have_a_figure(builder):
-    """Values that are numbers are drawn; versions without an item are named."""
+def test_items_over_versions_are_described(builder):
+    """A time is not drawn as a quantity, and stands beside its number; versions without an item are named."""
     builder.owner, builder.key, builder.versions = "0xcafe", "alice", "0:-1/9"
     builder.read()
     options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "times": True, "progress": False}
     expected = toolkit.fetch_table_items(builder.node, builder.handle, ["alice"], **options)
     pd.testing.assert_frame_equal(builder.result, expected)
-    shown = page(builder, "Figure")
+    shown = page(builder, "Outcome")
     assert "missing at 1 version" in shown
-    assert "value.registered_at: 1,767,334,464 at each of 8 versions" in shown
+    assert "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at each of 8 versions" in shown
     assert builder._stale == ""
     builder.key = "bob"
     assert builder._stale

@@ -159,10 +159,11 @@ def test_a_plan(builder):
 
 
 def test_structs_over_a_plan_have_a_column_per_field(builder):
-    """The numbers among them are drawn."""
+    """The numbers among them are described, a time with its date."""
     builder.request, builder.versions = RECORD, "4000:4002"
     builder.read()
-    assert "value.registered_at: 1,767,334,464 at every version" in page(builder, "Figure")
+    said = "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at every version"
+    assert said in page(builder, "Figure")
 
 
 def test_a_plan_that_is_clipped_is_said(builder, recwarn):
@@ -232,9 +233,8 @@ def test_missing_entries(builder):
     builder.function = SIZE
     builder._draft = replace(builder._draft, seq=builder._draft.seq + 1, at="plan", plan="")
     builder.read()
-    assert builder.errors == {
-        "plan": "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-    }
+    assert list(builder.errors) == ["plan"]
+    assert "0:-1/50" in builder.errors["plan"]
 
 
 def test_a_request_comes_out_as_it_went_in(builder):

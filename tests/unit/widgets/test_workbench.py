@@ -55,7 +55,6 @@ def test_the_state_of_the_ledger_is_read_when_it_is_asked_for(workbench):
         "Head version": "4,999",
         "Ledger time": "2026-06-30 08:38:24 UTC",
         "Oldest version": "0",
-        "Block height": "1,003",
         "Kind of node": "embedded (model gas)",
     }
     assert workbench.info.ledger.version == 4999

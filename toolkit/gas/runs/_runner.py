@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import mkdtemp
@@ -225,7 +226,10 @@ def begin(job: Job) -> None:
         store.drop_unanswered()
     else:
         store.create(job.manifest)
-    environment = {name: installed(name) for name in ("pandas", "pyarrow", "pycurl")} | {"ledger-toolkit": __version__}
+    environment = {"ledger-toolkit": __version__}
+    for name in ("pandas", "pyarrow", "pycurl"):
+        with suppress(PackageNotFoundError):  # pycurl is optional
+            environment[name] = installed(name)
     job.write(
         study=job.study.document(),  # thresholds, waivers and the pace may differ from the first attempt
         executor=executor_name(job.executor, job.max_tasks),
