@@ -11,7 +11,7 @@ import io
 import json
 import math
 from dataclasses import fields
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from itertools import chain
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _Entry = TypeVar("_Entry")
+_MAX_FACT = 200
+# Names of numbers that do not count anything; they are written without separators, as codes are.
+_IDENTIFIERS = frozenset({"chain_id", "nonce"})
 _MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 
 
@@ -337,6 +340,25 @@ def cell_text(value: Any) -> str:
     if value is None:
         return "-"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+
+
+def fact_text(name: str, value: Any, limit: int = _MAX_FACT) -> str:  # noqa: PLR0911  # one return per kind of value
+    """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
+    if value is None or value != value:  # NaN and pandas' NaT differ from themselves  # noqa: PLR0124
+        return ""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        plain = name in _IDENTIFIERS or name.endswith("_code")
+        return str(value) if plain else f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+    if isinstance(value, Decimal):
+        text = f"{value:,f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"
+    return visible(cell_text(json_value(value)), limit)
 
 
 def json_column(column: pa.ChunkedArray) -> list[Any]:

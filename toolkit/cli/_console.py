@@ -15,7 +15,7 @@ from typer import Argument, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
-from toolkit._present.tables import csv_table, fitted_columns, json_rows, json_value, text_table
+from toolkit._present.tables import csv_table, fact_text, fitted_columns, json_rows, json_value, text_table
 from toolkit._present.text import plural
 from toolkit.errors import InputError
 
@@ -130,12 +130,10 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    from toolkit.frames._display import cell
-
     rows = []
     for name, value in facts.items():
         plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        rows.append((name, _LEADING_ZEROS.sub("0x", cell(name, ", ".join(value) if plain else value, 2_000))))
+        rows.append((name, _LEADING_ZEROS.sub("0x", fact_text(name, ", ".join(value) if plain else value, 2_000))))
     print_text("\n".join(text_table(rows)))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -15,16 +13,13 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.tables import cell_text, fitted_columns, html_table, json_value, text_table
+from toolkit._present.tables import fact_text, fitted_columns, html_table, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
 from toolkit.errors import InputError
 
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
-_MAX_CELL = 200
 _MAX_NAMED = 5  # columns that a terminal is too narrow for
-# Columns whose numbers do not count anything, written without separators as codes are.
-_IDENTIFIERS = frozenset({"chain_id", "nonce"})
 _FIRST = (
     *("label", "stratum", "part", "ledger_version", "version_before", "version_after", "time"),
     *("gas_before", "gas_after", "change", "change_percent", "cause", "explanation"),
@@ -131,7 +126,13 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
     names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
-    texts = [[cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
+    texts = [
+        [
+            "" if value is pd.NA else fact_text(str(frame.columns[place]), value)
+            for value in part.iloc[:, place].tolist()
+        ]
+        for place in places
+    ]
     short = distinct_addresses((text for column in texts for text in column), mark=True)
     lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
     if len(part) < len(frame):
@@ -188,22 +189,3 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
     last = [names.index(name) for name in _LAST if name in names]
     return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
-
-
-def cell(column: str, value: Any, limit: int = _MAX_CELL) -> str:  # noqa: PLR0911  # one return per kind of value
-    """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
-    if not isinstance(value, list | dict | tuple) and pd.isna(value):
-        return ""
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int):
-        plain = column in _IDENTIFIERS or column.endswith("_code")
-        return str(value) if plain else f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
-    if isinstance(value, Decimal):
-        text = f"{value:,f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"
-    return visible(cell_text(json_value(value)), limit)
