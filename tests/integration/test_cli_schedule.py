@@ -81,7 +81,7 @@ def test_a_date_names_a_version_and_the_head_is_the_default(schedule, ledger):
     ("arguments", "code", "words"),
     [
         (("soon",), 2, "'soon' is not a date"),
-        (("1", "99999"), 3, "version_not_found"),
+        (("1", "99999"), 2, "version_not_found"),
         (("1", "2", "--out", "x.txt"), 2, ".parquet, .csv, .json, .jsonl or .xlsx"),
         ((), 2, "before"),
     ],

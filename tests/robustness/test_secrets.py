@@ -369,7 +369,7 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
         ("view", size, "--ledger-version", "457", *node): 3,
         ("view", size, "--versions", f"{FIRST}:{LAST}", "--out", "rows.csv", *node): 0,
         ("view", size, "--versions", f"{FIRST}:{LAST}", "--json", *node): 0,
-        ("table-item", *handle, *node): 3,
+        ("table-item", *handle, *node): 2,
         ("table-item", *handle, "--versions", "5:9", "--out", "rows.jsonl", *node): 0,
         ("schedule", "100", "200", *node): 0,
         ("study", "plan", "study.toml", "--use-api-key"): 0,
