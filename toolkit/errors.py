@@ -29,7 +29,7 @@
 
 `FailedReadsWarning` is the only warning class of the toolkit; all other warnings are a plain `UserWarning`.
 
-Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
+Messages say what is wrong and, where the toolkit knows it, what was requested and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters in a message.
 """
 

@@ -95,4 +95,14 @@ def test_what_cannot_be_judged_is_neither_a_pass_nor_a_regression(service):
     study.write_text(text + '\n[[call]]\nsimulate = "0x5407::shop::buy"\nsender = "0xc057"\narguments = [7]\n', "utf-8")
     assert service.job()[1] == 6
     study.write_text(text.replace("::income", "::incomes"), "utf-8")
-    assert service.job()[1] == 2
+    assert service.job() == [0, 2, 0, 0]
+    assert (service.folder / "verdict.md").read_text("utf-8").startswith("Not judged")
+
+
+@pytest.mark.parametrize(("file", "added"), [("shop.py", "def"), ("ledger.py", "assert False")])
+def test_a_python_error_ends_with_1_but_is_not_judged(service, file, added):
+    """Python's own exit code is that of a regression; the verdict says which it is."""
+    path = service.folder / file
+    path.write_text(f"{added}\n{path.read_text('utf-8')}", "utf-8")
+    assert service.job() == [0, 1, 0, 0]
+    assert (service.folder / "verdict.md").read_text("utf-8").startswith("Not judged")
