@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from toolkit import wire
+from toolkit._present.messages import shorten
 from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
@@ -170,6 +171,11 @@ class ContractPackage(NamedTuple):
             upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
+        for contract in contracts:
+            if not hasattr(contract, "definition"):
+                raise InputError(
+                    f"expected the class of a contract, such as class Shop(Module), got {shorten(contract)}"
+                )
         definitions = tuple(contract.definition for contract in contracts)
         if not definitions:
             raise InputError("expected at least one contract class, got none")
