@@ -22,15 +22,12 @@ __all__ = sorted(["__version__", *_lazy])  # noqa: PLE0605 - a list
 
 
 def __getattr__(name: str) -> Any:
-    try:
+    if name in _lazy or name.startswith("_"):
         return _imported(name)
-    except AttributeError as error:
-        if name in _lazy or name.startswith("_"):
-            raise
-        from toolkit._present.messages import did_you_mean
+    from toolkit._present.messages import did_you_mean
 
-        # With a name but no object: Python would suggest the names of the object once more.
-        raise AttributeError(f"{error}; {did_you_mean(name, __all__)}".removesuffix("; "), name=name) from None
+    # With a name but no object: Python would suggest names of the object once more.
+    raise AttributeError(f"No toolkit attribute {name}; {did_you_mean(name, __all__)}".removesuffix("; "), name=name)
 
 
 def __dir__() -> list[str]:

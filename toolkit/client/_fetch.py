@@ -65,7 +65,7 @@ def checked_node(node: _NodeT) -> _NodeT:
         version = getattr(node, "ledger_version", None)
         pinned = "" if version is None else f" and versions={version}"
         raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node{pinned}")
-    raise InputError(f"expected a Node, as returned by toolkit.connect, as the first argument, got {shorten(node)}")
+    raise InputError(f"expected a Node, as returned by toolkit.connect, got {shorten(node)}; fetches take it first")
 
 
 def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:

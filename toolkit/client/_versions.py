@@ -146,10 +146,8 @@ class VersionPlan:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
                 if _is_date_text(text):
-                    raise InputError(
-                        f"version plan {text!r:.80} is one time; write a range, such as 2026-05-01..2026-06-01/20, "
-                        "or a list of times, for the last version at or before each"
-                    )
+                    more = "write a range, 2026-05-01..2026-06-01/20, or a list, for the last version at or before each"
+                    raise InputError(f"version plan {text!r:.80} is one time; {more}")
                 raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
             if match["every"] is not None:
                 return cls._with_periods(text, match)

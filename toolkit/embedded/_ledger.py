@@ -171,11 +171,8 @@ class ContractPackage(NamedTuple):
             upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
-        for contract in contracts:
-            if not hasattr(contract, "definition"):
-                raise InputError(
-                    f"expected the class of a contract, such as class Shop(Module), got {shorten(contract)}"
-                )
+        if wrong := [one for one in contracts if not hasattr(one, "definition")]:
+            raise InputError(f"expected classes of contracts, such as class Shop(Module), got {shorten(wrong[0])}")
         definitions = tuple(contract.definition for contract in contracts)
         if not definitions:
             raise InputError("expected at least one contract class, got none")

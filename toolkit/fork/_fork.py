@@ -473,17 +473,9 @@ class EmbeddedFork(Fork):
         """Version of the node that was forked."""
         return int(self._base)
 
-    def simulate(
-        self,
-        request: str | SimulationRequest | EntryFunction | Batch,
-        arguments: Sequence[Any] = (),
-        *,
-        type_arguments: Sequence[str] = (),
-        sender: str | None = None,
-        **options: Any,
-    ) -> ForkSimulation:
+    def simulate(self, request: Any, arguments: Sequence[Any] = (), **options: Any) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
-        found = self.node.simulate(request, arguments, type_arguments=type_arguments, sender=sender, **options)
+        found = self.node.simulate(request, arguments, **options)
         profile, calls = None, ()
         with suppress(InputError):  # a transaction that is discarded has no profile
             profile = self._copy.profile(found.request)
@@ -491,17 +483,9 @@ class EmbeddedFork(Fork):
                 calls = profile.gas_of_calls(len(batch.calls))
         return ForkSimulation.of(found, profile=profile, _gas_of_calls=calls)
 
-    def execute(
-        self,
-        request: str | SimulationRequest | EntryFunction | Batch,
-        arguments: Sequence[Any] = (),
-        *,
-        type_arguments: Sequence[str] = (),
-        sender: str | None = None,
-        **options: Any,
-    ) -> ForkSimulation:
+    def execute(self, request: Any, arguments: Sequence[Any] = (), **options: Any) -> ForkSimulation:
         """Run a transaction on the fork's state, and keep what it did; see `Fork.execute`."""
-        done = self.simulate(request, arguments, type_arguments=type_arguments, sender=sender, **options)
+        done = self.simulate(request, arguments, **options)
         if done.gas is not None:  # else it was discarded
             self._copy.execute(done.request, check=False)
         return done

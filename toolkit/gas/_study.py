@@ -825,7 +825,7 @@ class Run:
             at = as_version(version)
         except InputError:
             raise InputError(
-                f"expected a ledger version such as 1000, got {version!r:.80}; node.version_at(time) finds one"
+                f"expected a ledger version such as 1000, got {version!r:.80} (see node.version_at)"
             ) from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
         found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())
