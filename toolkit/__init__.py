@@ -17,8 +17,17 @@ from toolkit._present.notebook import show_frames_as_tables as _show_frames_as_t
 
 __version__ = "0.1.0"
 
-__getattr__, _, _lazy = _attach_stub(__name__, __file__)
+_imported, _, _lazy = _attach_stub(__name__, __file__)
 __all__ = sorted(["__version__", *_lazy])  # noqa: PLE0605 - a list
+
+
+def __getattr__(name: str) -> Any:
+    if name in _lazy or name.startswith("_"):
+        return _imported(name)
+    from toolkit._present.messages import did_you_mean
+
+    # With a name but no object: Python would suggest names of the object once more.
+    raise AttributeError(f"No toolkit attribute {name}; {did_you_mean(name, __all__)}".removesuffix("; "), name=name)
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ from toolkit.gas._study import Run
 
 LONG = "x" * 300
 VIEW = ["view", "0xcafe::registry::size"]
+TRANSFER = "0x1::aptos_account::transfer"
 STUDY = 'title = "Small"\n[versions]\nplan = "0:-1/5"\n[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
 
 
@@ -124,6 +125,34 @@ def test_one_mistake_has_one_code(command, arguments):
     done = command(*arguments)
     assert done.returncode == 2
     line_of(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "instead"),
+    [
+        (["run", "study.toml"], "study run"),
+        (["simulate", TRANSFER, "0xb0b", "1", "--sender", "0xa11ce", "--versions", "0:9"], 'at = "version"'),
+        (["simulate", TRANSFER, "--arg", "0xb0b", "--sender", "0xa11ce"], "without an option"),
+        (["simulate", TRANSFER, "0xb0b", "-100", "--sender", "0xa11ce"], " -- "),
+        ([*VIEW, "--ledger-version", "2026-03-05"], "--versions 2026-03-05.."),
+        ([*VIEW, "--versions", "2026-03-05"], "2026-05-01..2026-06-01/20"),
+        ([*VIEW, "0:9"], "--versions 0:9"),
+        (["view", "0xcafe::registry::register", "x"], "simulate it"),
+    ],
+    ids=["group", "versions", "arg", "negative", "date", "one date", "plan", "entry function"],
+)
+def test_a_wrong_command_line_says_what_to_write(command, arguments, instead):
+    """One line, exit code 2."""
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert instead in line_of(done)
+
+
+def test_a_negative_argument_follows_two_dashes(command):
+    """As the hint says: the amount itself is then the mistake."""
+    done = command("simulate", "--sender", "0xa11ce", "--", TRANSFER, "0xb0b", "-100")
+    assert done.returncode == 2
+    assert "-100" in line_of(done)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from toolkit.move import FunctionAbi, ModuleAbi, TypeTag, parse_address, parse_t
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import Primitive, StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._models import function_id
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # Characters of an argument in the name of a call; an address has 66.
 _MAX_ARGUMENT = 80
 _MAX_NAME = 80  # characters of a name that is not trusted
+_NOT_A_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]  # an answer to a view request
 _PACKAGES = "0x1::code::PackageRegistry"
 _UNKNOWN_TYPES = (
     "the types of the arguments are unknown, because the node does not offer the module; pass u64 and wider integers "
@@ -303,7 +305,7 @@ def explained(
     """Return the error of a call; the message lists the functions that exist, or says that no types are known."""
     version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
     text = None
-    if version is not None and error.vm_error_code is None:
+    if version is not None and error.vm_error_code in {None, _NOT_A_VIEW}:
         with suppress(NodeError, NodeUnreachable, SchemaError):
             abis = node.abis.at(version)
             text = missing_function(node, call, abis)
@@ -331,8 +333,9 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
     if known.abi is None:
         return _absent(function.wire, function.module_id, known)
     kind, found = "view" if isinstance(call, ViewFunction) else "entry", known.abi.function(function.name)
-    if found is not None and (kind == "view" or found.is_entry):
-        return found  # nodes refuse what is not a view; old ones do not say which functions are views
+    # Nodes refuse what is not a view; old ones do not say which functions are views, but a view returns something.
+    if found is not None and (found.is_entry if kind == "entry" else found.return_ or not found.is_entry):
+        return found
     names = [one.name for one in known.abi.exposed_functions if getattr(one, f"is_{kind}")]
     if found is None:
         what, misspelt, module = f"the module has no function `{function.name}`", function.name, "it"
@@ -340,6 +343,8 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
         what, misspelt, module = "this is not an entry function", "", "its module"
         if found.is_view:
             what = "this is a view function, not an entry function"
+        if kind == "view":
+            what = "this is an entry function, not a view function: simulate it"
     return _Problem(f"{function.wire}: {what}" + _choices(misspelt, f"{kind} functions", names, of=module))
 
 
@@ -365,7 +370,7 @@ def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     except InputError:  # it exists, and its arguments do not fit
         return False
     except InvalidRequest as error:
-        return error.vm_error_code is not None
+        return error.vm_error_code not in {None, _NOT_A_VIEW}
     return True
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
@@ -64,7 +65,7 @@ def checked_node(node: _NodeT) -> _NodeT:
         version = getattr(node, "ledger_version", None)
         pinned = "" if version is None else f" and versions={version}"
         raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node{pinned}")
-    raise InputError(f"expected a Node, as returned by toolkit.connect, got {node!r:.80}")
+    raise InputError(f"expected a Node, as returned by toolkit.connect, got {shorten(node)}; fetches take it first")
 
 
 def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
@@ -258,6 +259,7 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
+    node = checked_node(node)
     named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     plan = versions.versions if isinstance(versions, FindSteps) else versions
@@ -375,9 +377,9 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
+    node = checked_node(node)
     given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
-    node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
 
@@ -473,7 +475,8 @@ def fetch_simulations(
     """
     import pandas as pd
 
-    listed, given = arguments.listed_requests(requests), checked_node(node)
+    given = checked_node(node)
+    listed = arguments.listed_requests(requests)
     if not listed:
         return SimulationFrames(*transaction_frames([]), (), _node=given)
     sweep = _Sweep(given, versions, show=progress)
@@ -620,6 +623,7 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
+    node = checked_node(node)
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
@@ -699,10 +703,10 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
+    node = checked_node(node)
     parsed = arguments.struct_tag("tag", tag)
     owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
-    node = sweep.node
     arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))

@@ -348,8 +348,10 @@ class Node(Reads):
 
     def simulate(
         self,
-        request: SimulationRequest | EntryFunction | Script | Multisig | Batch,
+        request: str | SimulationRequest | EntryFunction | Script | Multisig | Batch,
+        arguments: Sequence[Any] = (),
         *,
+        type_arguments: Sequence[str] = (),
         sender: str | None = None,
         **options: Any,
     ) -> Simulation:
@@ -357,8 +359,13 @@ class Node(Reads):
 
         Parameters
         ----------
-        request : SimulationRequest, EntryFunction, Script, Multisig or Batch
-            A complete request, or a payload to combine with `sender` and `options`.
+        request : str, SimulationRequest, EntryFunction, Script, Multisig or Batch
+            Function id of an entry function, such as ``0x1::aptos_account::transfer``; or a payload to combine with
+            `sender` and `options`; or a complete request.
+        arguments : sequence, default ()
+            Python values, without the signers. Only with a function id.
+        type_arguments : sequence of str, default ()
+            Move types. Only with a function id.
         sender : str, optional
             Sending account; no key is needed.
         **options
@@ -388,12 +395,15 @@ class Node(Reads):
         --------
         >>> import toolkit
         >>> node = toolkit.connect()
-        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
-        >>> node.simulate(call, sender="0x1").success
+        >>> node.simulate("0x1::aptos_account::transfer", ["0x2", 100], sender="0x1").success
         True
         """
         from toolkit.client._simulation import simulate
 
+        if isinstance(request, str):
+            request = EntryFunction(request, arguments, type_arguments=type_arguments)
+        elif type_arguments or arguments:
+            raise InputError("simulate takes arguments only with a function id; put them into the payload")
         if not isinstance(request, SimulationRequest):
             if sender is None:
                 raise InputError(

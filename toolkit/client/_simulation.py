@@ -577,10 +577,12 @@ def _balance_words(request: wire.SimulationRequest, transaction: wire.UserTransa
     payer = f"the {'fee payer' if sponsored else 'sender'} {request.payer}"
     other = "another fee_payer" if sponsored else "a fee_payer"
     at_price = f"{plural(price, 'octa')} per gas unit"
+    estimated = with_estimates(request).estimate_max_gas_amount
+    if status == _CANNOT_PAY and estimated:  # the node has chosen the limit: a user cannot lower it
+        return f"{payer} has too few coins for the fee; set {other}{'' if sponsored else ', or use a funded sender'}"
     if status == _CANNOT_PAY:
         return f"{payer} cannot afford max_gas_amount={limit} at {at_price}; lower max_gas_amount, or set {other}"
-    from_balance = with_estimates(request).estimate_max_gas_amount or _fills_in_limit(request)
-    if not from_balance:
+    if not estimated and not _fills_in_limit(request):
         return None
     if status == _OUT_OF_GAS:
         return (

@@ -145,6 +145,9 @@ class VersionPlan:
         else:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
+                if _is_date_text(text):
+                    more = "write a range, 2026-05-01..2026-06-01/20, or a list, for the last version at or before each"
+                    raise InputError(f"version plan {text!r:.80} is one time; {more}")
                 raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
             if match["every"] is not None:
                 return cls._with_periods(text, match)
@@ -254,8 +257,8 @@ def resolve_versions(
     InputError
         If the plan cannot be parsed, runs backwards, or has no readable version.
     """
-    if isinstance(plan, str):
-        plan = VersionPlan.parse(plan)
+    if isinstance(plan, str | date):
+        plan = VersionPlan.parse(str(plan))
     if isinstance(plan, Iterator):  # which can be read once only
         plan = list(plan)
     if (periods := _periods(plan)) is not None:
@@ -486,7 +489,7 @@ def as_version(value: object, *, least: int = 0) -> int:
     if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
         raise InputError(
             f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^63 - 1; leave it out for the "
-            "head, or count from the head with node.at(-1)"
+            "head, count from the head with node.at(-1), or find the version at a time with node.version_at(time)"
         )
     return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from toolkit import wire
+from toolkit._present.messages import shorten
 from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
@@ -170,6 +171,8 @@ class ContractPackage(NamedTuple):
             upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
+        if wrong := [one for one in contracts if not hasattr(one, "definition")]:
+            raise InputError(f"expected classes of contracts, such as class Shop(Module), got {shorten(wrong[0])}")
         definitions = tuple(contract.definition for contract in contracts)
         if not definitions:
             raise InputError("expected at least one contract class, got none")

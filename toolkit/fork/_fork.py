@@ -183,13 +183,19 @@ class Fork:
     # calls ------------------------------------------------------------------------------------------------------
 
     def simulate(
-        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
+        self,
+        request: str | SimulationRequest | EntryFunction | Batch,
+        arguments: Sequence[Any] = (),
+        *,
+        type_arguments: Sequence[str] = (),
+        sender: str | None = None,
+        **options: Any,
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did.
 
         Parameters
         ----------
-        request, sender, **options
+        request, arguments, type_arguments, sender, **options
             As for `Node.simulate`. Any account may be the sender; no key is needed.
 
         Returns
@@ -206,7 +212,7 @@ class Fork:
         NodeError, NodeUnreachable
             If state cannot be read from the node; `VersionPruned` if it no longer has the version.
         """
-        found = self.node.simulate(request, sender=sender, **options)
+        found = self.node.simulate(request, arguments, type_arguments=type_arguments, sender=sender, **options)
         execution = self._transport.executions.pop(found.transaction.hash)
         unknown = () if self._state.has_metadata else ("storage", "refund")
         calls = execution.gas_of_calls() if isinstance(found.request.payload, Batch) else ()
@@ -215,7 +221,13 @@ class Fork:
         )
 
     def execute(
-        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
+        self,
+        request: str | SimulationRequest | EntryFunction | Batch,
+        arguments: Sequence[Any] = (),
+        *,
+        type_arguments: Sequence[str] = (),
+        sender: str | None = None,
+        **options: Any,
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and keep what it did for the calls that follow.
 
@@ -226,7 +238,7 @@ class Fork:
         -------
         ForkSimulation
         """
-        done = self.simulate(request, sender=sender, **options)
+        done = self.simulate(request, arguments, type_arguments=type_arguments, sender=sender, **options)
         assert done._execution is not None  # noqa: S101, SLF001 - of this module, and just made
         writes = done._execution.writes  # noqa: SLF001
         if done._execution.status.kind != "discard":  # noqa: SLF001
@@ -461,11 +473,9 @@ class EmbeddedFork(Fork):
         """Version of the node that was forked."""
         return int(self._base)
 
-    def simulate(
-        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
-    ) -> ForkSimulation:
+    def simulate(self, request: Any, arguments: Sequence[Any] = (), **options: Any) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
-        found = self.node.simulate(request, sender=sender, **options)
+        found = self.node.simulate(request, arguments, **options)
         profile, calls = None, ()
         with suppress(InputError):  # a transaction that is discarded has no profile
             profile = self._copy.profile(found.request)
@@ -473,11 +483,9 @@ class EmbeddedFork(Fork):
                 calls = profile.gas_of_calls(len(batch.calls))
         return ForkSimulation.of(found, profile=profile, _gas_of_calls=calls)
 
-    def execute(
-        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
-    ) -> ForkSimulation:
+    def execute(self, request: Any, arguments: Sequence[Any] = (), **options: Any) -> ForkSimulation:
         """Run a transaction on the fork's state, and keep what it did; see `Fork.execute`."""
-        done = self.simulate(request, sender=sender, **options)
+        done = self.simulate(request, arguments, **options)
         if done.gas is not None:  # else it was discarded
             self._copy.execute(done.request, check=False)
         return done

@@ -423,7 +423,7 @@ def _sources(source: Any) -> tuple[str | None, str | None]:
         return None, None
     pair = (source, source) if isinstance(source, str) else source
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
-        raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
+        raise InputError(f"source must be one of {', '.join(Source)}, or two of them, got {shorten(source)}")
     return pair[0], pair[1]
 
 

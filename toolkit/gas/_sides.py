@@ -193,7 +193,7 @@ def read_side(side: Any) -> Side:
     if isinstance(side, Run):
         return side_of_run(side, str(side.path))
     if not isinstance(side, pd.DataFrame):
-        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
+        raise InputError(f"compare takes two runs, run folders or frames run.at(a), run.at(b), got {shorten(side)}")
     if (found := _side_of_frame(side)) is not None:
         return found
     missing = [name for name in OBSERVATIONS.names if name not in side.columns]

@@ -824,7 +824,9 @@ class Run:
         try:
             at = as_version(version)
         except InputError:
-            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
+            raise InputError(
+                f"expected a ledger version such as 1000, got {version!r:.80} (see node.version_at)"
+            ) from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
         found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())
         return found

@@ -415,6 +415,8 @@ class _Parser:
                 expected = f"{word}<..> with one type argument" if count else f"{word} without type arguments"
                 self.fail(position, f"expected {expected}, got {len(arguments)}")
             return StructTag("0x1", module, word, arguments)
+        if word == "AptosCoin":
+            self.fail(position, "expected address::module::Name, such as 0x1::aptos_coin::AptosCoin")
         meant = did_you_mean(word, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
         forms = ", String, Option<..>, Object<..>" if self.short else ""
         hint = f"{'; ' if meant else ''}{meant}"

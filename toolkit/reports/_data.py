@@ -11,7 +11,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from toolkit._present.messages import shorten
 from toolkit._present.text import plural
+from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
 from toolkit.gas import _sentences as sentences
@@ -325,6 +327,8 @@ def build(run: Run) -> ReportData:
 
     Raises
     ------
+    InputError
+        If `run` is not a run.
     StudyError
         If a file of the run is damaged.
 
@@ -338,6 +342,8 @@ def build(run: Run) -> ReportData:
     >>> [call.label for call in data.calls], data.complete
     (['count'], True)
     """
+    if not hasattr(run, "observations"):
+        raise InputError(f"expected a Run, as returned by study.run() or toolkit.Run.load(folder), got {shorten(run)}")
     labels = [call.name for call in run.study.calls]
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")

@@ -316,7 +316,7 @@ class TestExplain:
         ("status", "advice"),
         [
             ("SEQUENCE_NUMBER_TOO_OLD", "already been used"),
-            ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "cannot afford"),
+            ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "too few coins"),
             ("TRANSACTION_EXPIRED", "expiration"),
             ("TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE", "at most 60 s"),
         ],

@@ -176,9 +176,9 @@ def test_an_unknown_build_is_not_warned_about():
 @pytest.mark.parametrize(
     ("side", "words"),
     [
-        (None, "observation frames, runs or run folders"),
-        (5, "observation frames, runs or run folders"),
-        ([1], "observation frames, runs or run folders"),
+        (None, "two runs, run folders or frames"),
+        (5, "two runs, run folders or frames"),
+        ([1], "two runs, run folders or frames"),
         (pd.DataFrame({"label": ["a"]}), "missing columns: fingerprint"),
         (Path("none"), "is not a run folder"),
     ],

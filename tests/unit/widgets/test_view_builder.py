@@ -207,7 +207,7 @@ def test_all_versions_failed(builder, recwarn):
             RECORD.replace(function="0xcafe::registry::register"),
             None,
             "function",
-            "is not a view function",
+            "not a view function",
         ),
     ],
 )
