@@ -284,15 +284,27 @@ class _Tree:
         if isinstance(old, list) and isinstance(new, list):
             old, new = dict(enumerate(old)), dict(enumerate(new))
         if isinstance(old, dict) and isinstance(new, dict) and (old or new):
+            if differing and old.keys() == new.keys() and sum(old[key] != new[key] for key in old) == 1:
+                return self._parts(old, new, layout, asset, differing=True, within=f"{name}.")
             shown = self._parts(old, new, layout, asset, differing=differing)
         else:
             shown = self._leaf(name, old, new, layout, asset) if (old != new) is differing else ""
         return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>' if shown else ""
 
     def _parts(
-        self, old: dict[Any, Any], new: dict[Any, Any], layout: Layout | None, asset: str | None, *, differing: bool
+        self,
+        old: dict[Any, Any],
+        new: dict[Any, Any],
+        layout: Layout | None,
+        asset: str | None,
+        *,
+        differing: bool,
+        within: str = "",
     ) -> str:
-        """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not."""
+        """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not.
+
+        Their names begin with `within`, the path of the struct if it has no line of its own.
+        """
         if isinstance(layout, move.StructOf):
             asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
         names = list(dict.fromkeys([*old, *new]))
@@ -300,7 +312,7 @@ class _Tree:
         for name in names[:_MAX_ITEMS]:
             before, after, inner = old.get(name, new.get(name)), new.get(name, old.get(name)), _inner(layout, name)
             if name in old and name in new:
-                shown += self._field(str(name), before, after, inner, asset, differing=differing)
+                shown += self._field(f"{within}{name}", before, after, inner, asset, differing=differing)
             elif differing:
                 mark = Mark.DELETED if name in old else Mark.CREATED
                 shown += mark.html + self._field(str(name), before, after, inner, asset, differing=False)
