@@ -255,6 +255,9 @@ class Mark(StrEnum):
         return f'<span class="ltk-mark ltk-{self.name.lower()}">{self.value}</span> '
 
 
+_Fields = dict[Any, Any]  # of a struct by name, or items of a vector by place
+
+
 class _Tree:
     """A value before and after a change, as lines of HTML; equal ones are shown once. Collects changes of amounts."""
 
@@ -292,14 +295,7 @@ class _Tree:
         return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>' if shown else ""
 
     def _parts(
-        self,
-        old: dict[Any, Any],
-        new: dict[Any, Any],
-        layout: Layout | None,
-        asset: str | None,
-        *,
-        differing: bool,
-        within: str = "",
+        self, old: _Fields, new: _Fields, layout: Layout | None, asset: str | None, *, differing: bool, within: str = ""
     ) -> str:
         """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not.
 

@@ -588,6 +588,11 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
     assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
+    mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
+    mixed.run()
+    assert mixed._status == Status("good", "3 steps in gas, from 9 reads; not available before version 14.")
+    mixed._do_add(None)
+    assert mixed._status == Status()
     mixed.close()
     node.close()
 

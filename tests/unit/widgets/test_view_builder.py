@@ -156,6 +156,7 @@ def test_a_plan(builder):
     assert "can&#x27;t be found" in page(builder, "Failed")
     assert "invalid_input" in page(builder, "Failed")
     assert "1,249" in page(builder, "Rows")
+    assert "ledger version" in page(builder, "Rows")
 
 
 def test_structs_over_a_plan_have_a_column_per_field(builder):
