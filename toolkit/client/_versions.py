@@ -145,7 +145,7 @@ class VersionPlan:
         else:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
-                between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\.\.|\s-\s)\s*(-?\d+)\s*", text)
+                between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
                 raise InputError(f"version plan {text!r:.80} is not understood{meant}; the forms are {_FORMS}")
             if match["every"] is not None:
