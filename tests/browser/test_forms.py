@@ -599,6 +599,39 @@ def test_the_first_wrong_field_has_the_focus(form):
     assert set(builder.errors) == {"sender", "arguments.0", "arguments.1"}
 
 
+def test_no_list_covers_the_message_at_a_function(form):
+    """The form sets the focus there after Simulate; the list opens when it is asked for."""
+    from playwright.sync_api import expect
+
+    _, shown = form()
+    page = shown.page
+    page.get_by_label("Sender", exact=True).fill("alice")
+    function = page.get_by_role("combobox", name="Function")
+    function.focus()
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    expect(function).to_be_focused()
+    expect(page.get_by_text("choose a function, or enter")).to_be_visible()
+    shown.settled()
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("listbox")).to_be_visible()
+
+
+def test_a_failure_opens_the_page_that_says_why(form):
+    """Whatever page was open."""
+    from playwright.sync_api import expect
+
+    register = toolkit.EntryFunction("0xcafe::registry::register", ["zoe"])
+    _, shown = form(toolkit.SimulationRequest(register, sender="0xb0b"))
+    page = shown.page
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    page.get_by_role("tab", name=re.compile("^Events")).click()
+    page.get_by_label(re.compile("^name")).fill("alice")
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    expect(page.get_by_role("tab", name="Outcome")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("registered already")
+
+
 def test_a_fee_payer_and_a_second_signer_by_name(form, shots):
     """The shapes of signatures are chosen by name; the request has them."""
     builder, shown = form(request())

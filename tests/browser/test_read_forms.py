@@ -50,7 +50,7 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     assert figure.evaluate("image => image.naturalWidth") > 300
     expect(page.get_by_role("status").first).to_contain_text("9 reads")
     page.get_by_role("tab", name="Figure").press("ArrowRight")
-    expect(page.get_by_role("tabpanel").first).to_contain_text("ledger_version")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("ledger version")
     page.get_by_role("tab", name="Rows").press("ArrowRight")
     expect(page.get_by_role("tabpanel").first).to_contain_text("can't be found")
     page.screenshot(path=shots / "view_failed_versions.png", full_page=True)

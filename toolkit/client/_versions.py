@@ -148,7 +148,9 @@ class VersionPlan:
                 if _is_date_text(text):
                     more = "write a range, 2026-05-01..2026-06-01/20, or a list, for the last version at or before each"
                     raise InputError(f"version plan {text!r:.80} is one time; {more}")
-                raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
+                between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
+                meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
+                raise InputError(f"version plan {text!r:.80} is not understood{meant}; the forms are {_FORMS}")
             if match["every"] is not None:
                 return cls._with_periods(text, match)
             first = moment(match["a"]) if match["a"] else 0

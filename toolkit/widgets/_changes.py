@@ -255,6 +255,9 @@ class Mark(StrEnum):
         return f'<span class="ltk-mark ltk-{self.name.lower()}">{self.value}</span> '
 
 
+_Fields = dict[Any, Any]  # of a struct by name, or items of a vector by place
+
+
 class _Tree:
     """A value before and after a change, as lines of HTML; equal ones are shown once. Collects changes of amounts."""
 
@@ -284,15 +287,20 @@ class _Tree:
         if isinstance(old, list) and isinstance(new, list):
             old, new = dict(enumerate(old)), dict(enumerate(new))
         if isinstance(old, dict) and isinstance(new, dict) and (old or new):
+            if differing and old.keys() == new.keys() and sum(old[key] != new[key] for key in old) == 1:
+                return self._parts(old, new, layout, asset, differing=True, within=f"{name}.")
             shown = self._parts(old, new, layout, asset, differing=differing)
         else:
             shown = self._leaf(name, old, new, layout, asset) if (old != new) is differing else ""
         return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>' if shown else ""
 
     def _parts(
-        self, old: dict[Any, Any], new: dict[Any, Any], layout: Layout | None, asset: str | None, *, differing: bool
+        self, old: _Fields, new: _Fields, layout: Layout | None, asset: str | None, *, differing: bool, within: str = ""
     ) -> str:
-        """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not."""
+        """Return the lines of the fields of a struct, or of the items of a vector, that differ or that do not.
+
+        Their names begin with `within`, the path of the struct if it has no line of its own.
+        """
         if isinstance(layout, move.StructOf):
             asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
         names = list(dict.fromkeys([*old, *new]))
@@ -300,7 +308,7 @@ class _Tree:
         for name in names[:_MAX_ITEMS]:
             before, after, inner = old.get(name, new.get(name)), new.get(name, old.get(name)), _inner(layout, name)
             if name in old and name in new:
-                shown += self._field(str(name), before, after, inner, asset, differing=differing)
+                shown += self._field(f"{within}{name}", before, after, inner, asset, differing=differing)
             elif differing:
                 mark = Mark.DELETED if name in old else Mark.CREATED
                 shown += mark.html + self._field(str(name), before, after, inner, asset, differing=False)

@@ -9,6 +9,7 @@ import json
 import re
 import zlib
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
@@ -441,7 +442,7 @@ class ValuesDraft(Struct, frozen=True):
     raw: str = ""
     lead: Literal["raw", "fields"] = "raw"
     at: Literal["head", "version", "plan"] = "head"
-    version: str = ""
+    version: str = "-1"
     plan: str = SAMPLE
 
 
@@ -728,10 +729,19 @@ class FunctionState(FormState):
         place, asset = self.amount or (0, "")
         known = Known(self.assets)
         if known.unit(asset) is not None and place < len(self.entries.arguments):
-            typed = self.entries.arguments[place]
+            typed, path = self.entries.arguments[place], f"arguments.{place}"
             units = _fields.read_leaf(U64, typed, "", Findings()) if isinstance(typed, str) else None
             if isinstance(units, int):
-                found.notes[f"arguments.{place}"] = f"= {known.words(units, asset)}"
+                found.notes[path] = f"= {known.words(units, asset)}"
+            elif path in found.errors:
+                found.errors[path] += f"; {self._unit_hint(typed, asset)}"
+
+    def _unit_hint(self, typed: str, asset: str) -> str:
+        """Return the base units of an amount that was typed in whole coins, or else of one coin."""
+        symbol, decimals = Known(self.assets).unit(asset) or ("", 0)
+        written = re.fullmatch(rf"\s*(\d{{1,30}}(?:\.\d{{1,30}})?)\s*(?:{re.escape(symbol)})?\s*", typed, re.IGNORECASE)
+        coins = Decimal(written[1]) if written else Decimal(1)
+        return f"for {coins} {symbol} enter {coins.scaleb(decimals):f}"
 
     def function_fields(
         self, placeholder: str, when: When = None, unknown_when: When = None

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import plural, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import failed
+from toolkit.gas._observations import Cause, failed
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -44,6 +44,8 @@ from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
 
@@ -425,7 +427,9 @@ class GasExplorer(functions.FunctionBuilder):
 
     def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
         """Show the fields of one of these calls."""
-        self._learn(calls=calls, entries=self._now.with_calls(calls, place).entries, strict=False)
+        now = self._now
+        status = now.status if now.busy else parts.Status()
+        self._learn(calls=calls, entries=now.with_calls(calls, place).entries, strict=False, status=status)
 
     def _open_call(self, call: Call) -> None:
         """Select a call, adding it to the study if it is missing. The other entries are preserved."""
@@ -460,9 +464,9 @@ class GasExplorer(functions.FunctionBuilder):
                 self._blame_study(error)
                 return None
             least, most = plan.requests
-            between = "" if least == most else f"{least:,} to "
+            further = "" if least == most else f", and more around each step, up to {most:,}"
             notes = [f" {note[:1].upper()}{note[1:]}." for node in plan.nodes for note in node.notes]
-            words = f"Every call fits its function. A run sends {between}{plural(most, 'request')}.{''.join(notes)}"
+            words = f"Every call fits its function. A run sends {plural(least, 'request')}{further}.{''.join(notes)}"
             self._say("hint" if notes else "good", words)
             return least
 
@@ -583,4 +587,18 @@ def _outcome(run: Run) -> tuple[str, str]:
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     steps_found = plural(len(steps), "step") if at else "No steps"
     words = f"{steps_found} in gas{where}, from {count}"
+    since = _available_since(run)
+    if since is not None:
+        versions = [f"{version:,}" for version in sorted(since.unique())]
+        return "good", f"{words}; not available before version{'s'[: len(versions) - 1]} {listed(versions, 3)}."
     return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")
+
+
+def _available_since(run: Run) -> pd.Series | None:
+    """Return the versions whose code made calls available; None unless all failed reads are from before them."""
+    steps, unread = run.steps, run.observations[failed(run.observations)]
+    code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
+    first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
+    at = unread.join(first[~first.index.duplicated()], on="label")
+    early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
+    return at["version_after"] if len(at) and early.fillna(value=False).all() else None

@@ -31,7 +31,7 @@ from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
-from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
+from toolkit.widgets._results import brief, frame_outcome, frame_pages, version_words, view_pages
 from toolkit.widgets._state import Answer, Answered, FormState
 from toolkit.wire import ViewFunction
 from toolkit.wire._aborts import Abort
@@ -254,9 +254,7 @@ class ReadBuilder(Builder):
 
     def _outcome(self, reading: Reading) -> tuple[str, str]:
         """Return the kind of message and the words that describe the outcome of a read."""
-        failed = len(failures(reading.result))
-        kind = "bad" if failed == len(reading.result) else "mixed" if failed else "good"
-        return kind, frame_words(reading.result)[0]
+        return frame_outcome(reading.result)
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that caused an error, or ``node`` if no field did."""

@@ -52,11 +52,10 @@ if TYPE_CHECKING:
 
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
-_ROWS = 40  # of a frame that are shown
 _MAX_PANELS = 3  # of a figure that fits beside the form
 _MAX_FAILURES = 20  # kinds of failures that are listed
 _SIZE = (4.8, 3.6)  # of the figure of a run, in inches
-_MAX_OPEN_STEPS = 3  # whose causes are shown at once
+_MAX_OPEN_STEPS = 3  # whose causes are shown at once; of more, only that of the largest
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 # simulations ---------------------------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
         "Outcome": "success" if simulation.success else "would fail",
         "Gas used": simulation.gas_used,
         "Execution": gas and gas.execution_gas_units,
-        "Reads and writes": gas and gas.io_gas_units,
+        "IO": gas and gas.io_gas_units,
         **({} if gas is None else known.fact("Storage fee", gas.storage_fee_octas, APT_METADATA)),
         **({} if gas is None else known.fact("Cost", gas.net_octas, APT_METADATA)),
         "Version": f"{simulation.ledger_version:,}",
@@ -224,14 +223,14 @@ def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
         note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     parts = {
         "Execution": float(split.execution_gas_units),
-        "Reads and writes": float(split.io_gas_units),
+        "IO": float(split.io_gas_units),
         "Storage": split.storage_fee_octas / price if price else 0.0,  # storage is paid in octas
     }
     whole = max(sum(parts.values()), 1.0)
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
         share = percent(100 * units / whole, ".0f")
-        words.append(f"{name.lower()} {share}")
+        words.append(f"{name} {share}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
         dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
         rows.append((dot, number(units), share))
@@ -350,13 +349,16 @@ def frame_pages(
     figure = _history_figure(frame, what, unit)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
-    shown = show(rows, rows=_ROWS)
+    shown = show(rows, rows=MAX_ROWS)
     numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
-    columns = {name: "number" if name in numbers else "brief" for name in shown.columns}
-    listed = html.table(columns, shown.rows, "Rows of the frame")
+    # Values keep the names of their fields, the other columns are words.
+    names = [name if name.startswith("value") else name.replace("_", " ") for name in shown.columns]
+    kinds = ["number" if name in numbers else "brief" for name in shown.columns]
+    listed = html.table(dict(zip(names, kinds, strict=True)), shown.rows, "Rows of the frame")
+    rest = html.paragraph("All rows: form.result", "note ltk-python") if len(frame) > MAX_ROWS else ""
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
-        Page("Rows", html.page(listed, html.paragraph(shown.note)), len(frame)),
+        Page("Rows", html.page(listed, html.paragraph(shown.note), rest), len(frame)),
         *([Page("Failed", _failures_page(failed), len(failed))] if len(failed) else []),
     ]
 
@@ -365,6 +367,23 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of failed reads; an item that does not exist is not a failure."""
     failed = frame[frame["error_code"].notna()]
     return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
+
+
+def frame_outcome(frame: pd.DataFrame) -> tuple[str, str]:
+    """Return the kind of message and the words that describe the outcome of a read over versions."""
+    count, absent = len(failures(frame)), _last_unavailable(frame) is not None
+    return "bad" if count == len(frame) else "mixed" if count and not absent else "good", frame_words(frame)[0]
+
+
+def _last_unavailable(frame: pd.DataFrame) -> int | None:
+    """Return the last version without the function, if each failed read is from before it existed; otherwise None."""
+    failed = failures(frame)
+    answered = frame["ledger_version"].drop(failed.index)
+    # The VM has a code for every other reason why a function refuses its arguments.
+    known = not failed.empty and not answered.empty and failed["vm_error_code"].isna().all()
+    if not known or set(failed["error_code"]) != {"invalid_input"} or failed["ledger_version"].max() > answered.min():
+        return None
+    return int(failed["ledger_version"].max())
 
 
 def _failures_page(failures: pd.DataFrame) -> Html:
@@ -386,9 +405,10 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> lis
 
     `unit` has the symbol and the decimals of the asset whose amount ``value`` is.
     """
-    failed = len(failures(frame))
+    failed, absent_until = len(failures(frame)), _last_unavailable(frame)
     span = version_words(frame["ledger_version"])
-    words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
+    why = f"; {failed:,} failed" if absent_until is None else f"; not yet available at version {absent_until:,}"
+    words = [f"{plural(len(frame), 'read')}, {span}{why if failed else ''}"]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
         absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
@@ -554,10 +574,10 @@ def _run_steps(run: Run) -> Html:
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     several = len(run.observations["label"].unique()) > 1
-    is_open = " open" if len(shown) <= _MAX_OPEN_STEPS else ""
+    opened = shown if len(shown) <= _MAX_OPEN_STEPS else sentences.weightiest(shown, 1)
     items = "".join(
-        f'<details class="ltk-fold ltk-step"{is_open}><summary>{_step_title(group, several=several)}</summary>'
-        f"{_step_details(group)}</details>"
+        f'<details class="ltk-fold ltk-step"{" open" if group in opened else ""}>'
+        f"<summary>{_step_title(group, several=several)}</summary>{_step_details(group)}</details>"
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
@@ -587,7 +607,8 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
     from toolkit.plots import _style as style
 
     largest, more = group.changes[0], sentences.others_text(group)
-    colour = style.CAUSE_MARKS[group.cause].colour or "var(--ltk-ink)"
+    mark = style.CAUSE_MARKS[group.cause].colour
+    colour = "var(--ltk-ink)" if mark is None else f"light-dark({mark}, {style.PAGE_COLOURS[mark].dark})"
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
     before, after = largest.gas_before, largest.gas_after
     words = sentences.change_text(largest, _name)

@@ -45,6 +45,7 @@ function render({ model, el }) {
   let completed = null;
   let stays = false; // whether an edit waits for Python: the page may be older than the entries
   let lookedAt = 0; // the edit whose look-up was asked for last
+  let guided = false; // whether the form has set the focus, on a message that a list would cover
   let held = null; // keys pressed since Tab left an entry that other fields depend on, until these have arrived
 
   // the draft ----------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ function render({ model, el }) {
   }
   function type(path, input, node) {
     edited.add(key(path));
-    browsing = null;
+    [browsing, guided] = [null, false];
     put(path, input.value);
     if (!node.search) return;
     narrow(input.value);
@@ -277,9 +278,10 @@ function render({ model, el }) {
     const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
-      if (!input.value) openHits();
+      if (guided) closeHits();
+      else if (!input.value) openHits();
     });
-    input.addEventListener("blur", () => closeSoon());
+    input.addEventListener("blur", () => ((guided = false), closeSoon()));
     listed = { input, list, path };
     const browse = button("Browse", () => (openHits(""), input.focus()), "ltk-small");
     browse.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
@@ -297,6 +299,7 @@ function render({ model, el }) {
   /** Show the hits of the last search, if it was for the same text, and search again. An empty text lists accounts. */
   let browsing = null; // the text that is searched for in the place of what the field contains
   function openHits(query = listed.input.value) {
+    guided = false;
     browsing = query === listed.input.value ? null : query;
     showHits();
     model.send({ do: "search", query });
@@ -328,7 +331,7 @@ function render({ model, el }) {
   }
   function showHits() {
     const { query, hits = [], error, total = 0 } = get("_hits") || {};
-    if (!listed || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
+    if (!listed || guided || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
     active = hits.findIndex(([name]) => name === marked); // the same search may be answered twice
     const only = hits.length === 1 && hits[0][0] === query.trim();
     listed.list.replaceChildren(
@@ -681,6 +684,7 @@ function render({ model, el }) {
       if (top < 0 || top > 0.6 * window.innerHeight) origin.scrollIntoView({ block: "start" });
     } else if (wrong) {
       const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
+      guided = listed?.input === inside;
       inside.focus();
     }
     asked = "";
@@ -720,7 +724,9 @@ function render({ model, el }) {
       lookSoon();
     } else if (has("_spec")) redraw();
     if (has("_findings")) findings();
-    if (has("_pages")) results();
+    const why = has("_status") && get("_status").kind === "bad" && chosen.result; // the first page says it
+    if (why) chosen.result = "";
+    if (has("_pages") || why) results();
     if (has("_stale") || has("_origin") || has("_serial") || has("busy")) stale();
     if (has("_programs")) programs();
     if (has("_hits")) showHits();

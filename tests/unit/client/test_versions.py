@@ -120,6 +120,13 @@ def test_a_range_that_cannot_be_read_is_refused(plan, words):
         resolve_versions(plan, head=HEAD, oldest=100)
 
 
+@pytest.mark.parametrize("plan", ["20 to 30", "20 - 30"])
+def test_two_versions_are_offered_as_a_range(plan):
+    """With the sign that a plan has between them."""
+    with pytest.raises(InputError, match='did you mean "20:30"'):
+        VersionPlan.parse(plan)
+
+
 @pytest.mark.parametrize(
     "plan", ["", "abc", "1-5", "1:2:3:4", "1:2//3", "1.5:2", "0x10:0x20", "1:2:x", "0:5x", "1..2/3/4", "1e3", "--5:"]
 )

@@ -65,6 +65,13 @@ def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
     assert "s 2024 \u2192 2025 [1 equal field kept 1 ]" in text(page)
 
 
+def test_a_single_field_that_differs_has_its_path(simulation):
+    """Structs with one difference have no line of their own; others have one."""
+    before = '{"supply":{"aggregator":{"vec":[]},"integer":{"vec":[{"limit":"9","value":3}]}}}'
+    after = {"supply": {"aggregator": {"vec": []}, "integer": {"vec": [{"limit": "9", "value": 4}]}}}
+    assert "supply.integer.value 3 \u2192 4 (+1)" in text(compared(simulation, [write("0x1::m::R", after)], [before]))
+
+
 @pytest.mark.parametrize(
     ("kind", "before", "after", "difference"),
     [

@@ -105,6 +105,9 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     assert made._findings.notes["arguments.1"] == "= 1.23456789 APT"
     type_in(made, arguments=["0xb0b", "x"])
     assert "arguments.1" not in made._findings.notes
+    for typed, units in (("1 APT", "for 1 APT enter 100000000"), ("1.5", "150000000"), ("x", "for 1 APT enter")):
+        type_in(made, arguments=["0xb0b", typed])
+        assert units in made.errors["arguments.1"]
     plain = form("0x1::aptos_account::transfer")
     assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 

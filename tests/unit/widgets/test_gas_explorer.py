@@ -270,8 +270,8 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert "from 100 to 60 gas units" in second
     assert "\N{MULTIPLICATION SIGN}10" in first
     assert "\N{MINUS SIGN}40\u202f%" in second
-    assert f"background:{CAUSE_MARKS[Cause.SCHEDULE].colour}" in first
-    assert f"background:{CAUSE_MARKS[Cause.CODE].colour}" in second
+    assert f"background:light-dark({CAUSE_MARKS[Cause.SCHEDULE].colour}, #" in first
+    assert f"background:light-dark({CAUSE_MARKS[Cause.CODE].colour}, #" in second
     assert not form._stale
     assert not form.busy
     edit(form, span="10:-1")
@@ -368,7 +368,7 @@ def test_check_counts_the_requests(made):
     """What would be sent, without sending it."""
     form = made(searching())
     assert form.check()
-    assert "A run sends 33 to 2,000 requests." in form._status.text
+    assert "A run sends 33 requests, and more around each step, up to 2,000." in form._status.text
     assert form.result is None
 
 
@@ -588,6 +588,11 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
     assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
+    mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
+    mixed.run()
+    assert mixed._status == Status("good", "3 steps in gas, from 9 reads; not available before version 14.")
+    mixed._do_add(None)
+    assert mixed._status == Status()
     mixed.close()
     node.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 
 import toolkit
 from toolkit.client._accounts import Asset
+from toolkit.plots._style import PAGE_COLOURS, PART_COLOURS
 from toolkit.widgets import _results
 from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
@@ -123,6 +125,14 @@ def test_the_gas_page_splits_the_total(simulation):
     assert "Storage refund0.00001 APT" in text
     assert "Net0.00044 APT" in text
     assert "Model gas" not in text
+
+
+def test_the_parts_of_gas_have_the_colours_of_the_figures():
+    """On light and on dark pages."""
+    sheet = (files("toolkit.widgets") / "form.css").read_text()
+    for place, part in enumerate(("execution", "io", "storage")):
+        colour = PART_COLOURS[part]
+        assert f"--ltk-part{place}: light-dark({colour}, {PAGE_COLOURS[colour].dark});" in sheet
 
 
 def test_the_gas_page_says_what_its_numbers_are(simulation):
