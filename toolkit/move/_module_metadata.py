@@ -62,9 +62,9 @@ class ModuleMetadata:
         """
         source = _source(metadata)
         errors = _errors(source)
-        attributes = [_attributes(source) for _ in range(2)] if METADATA_KEY in metadata else []
+        structs, functions = (_attributes(source) if METADATA_KEY in metadata else {} for _ in range(2))
         source.end()
-        return cls(errors, *attributes)
+        return cls(errors, structs, functions)
 
     def to_bcs(self) -> bytes:
         """Return the entry as BCS; maps are in the order of their keys."""
