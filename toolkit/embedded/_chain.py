@@ -29,13 +29,14 @@ from toolkit.move import decode_bcs
 from toolkit.move._ids import address_from_bytes
 from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us
+from toolkit.wire._on_chain import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from toolkit.embedded._definitions import Definition
 
-_NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
+_NOTHING = Output(status=SUCCESS, vm_status=EXECUTED, charges=FREE, writes={}, events=())
 
 
 MAX_CHAIN_ID = 255  # of a u8

@@ -423,7 +423,7 @@ def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, 
     body(session)
     writes = {key: None if data is None else StateValue(data, 0, 0) for key, data in session.writes.items()}
     events = tuple(session.events)
-    return Output(success=True, vm_status=EXECUTED, charges=FREE, writes=writes, events=events, tables=session.tables)
+    return Output(status=SUCCESS, vm_status=EXECUTED, charges=FREE, writes=writes, events=events, tables=session.tables)
 
 
 def execute(
@@ -457,13 +457,12 @@ def execute(
     problem = next(_problems(snapshot, transaction, check_keys=check_keys), None)
     if problem is not None:  # nothing runs and nothing is charged
         return Output(
-            success=False,
+            status=VmError(problem).outcome,
             vm_status=problem,
             charges=FREE,
             writes={},
             events=(),
             discarded=True,
-            status=VmError(problem).outcome,
         )
     raw = transaction.raw
     if meter is None:
@@ -491,12 +490,11 @@ def execute(
         paid = stored.get(key) or session.committed(key) or StateValue(b"", 0, 0)
         writes[key] = None if data is None else paid._replace(data=data)
     return Output(
-        success=failure is None,
+        status=SUCCESS if failure is None else failure.outcome,
         vm_status=EXECUTED if failure is None else failure.vm_status,
         charges=charges,
         writes=writes,
         events=tuple(session.events),
-        status=SUCCESS if failure is None else failure.outcome,
         tables=session.tables,
     )
 

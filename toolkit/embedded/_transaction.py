@@ -20,7 +20,6 @@ from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 from toolkit.wire._bcs_forms import encoded
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, payload_parts
-from toolkit.wire._on_chain import SUCCESS
 from toolkit.wire._signers import signers_of
 
 if TYPE_CHECKING:
@@ -92,14 +91,18 @@ def encode_stored(executable: Executable) -> bytes:
 class Output(NamedTuple):
     """The output of an execution: status, charges, writes, events, and the types of the written tables."""
 
-    success: bool
+    status: Status
     vm_status: str
     charges: Charges
     writes: dict[StateKey, StateValue | None]
     events: tuple[EmittedEvent, ...]
     discarded: bool = False
-    status: Status = SUCCESS
     tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
+
+    @property
+    def success(self) -> bool:
+        """Whether the execution succeeded."""
+        return self.status.success
 
 
 @dataclass(frozen=True, slots=True)

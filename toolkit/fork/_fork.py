@@ -215,7 +215,8 @@ class Fork:
         found = self.node.simulate(request, arguments, type_arguments=type_arguments, sender=sender, **options)
         execution = self._transport.executions.pop(found.transaction.hash)
         unknown = () if self._state.has_metadata else ("storage", "refund")
-        calls = execution.gas_of_calls() if isinstance(found.request.payload, Batch) else ()
+        ran = isinstance(found.request.payload, Batch) and execution.status.kind != "discard"
+        calls = execution.gas_of_calls() if ran else ()
         return ForkSimulation.of(
             found, profile=execution.profile, unknown=unknown, _execution=execution, _gas_of_calls=calls
         )

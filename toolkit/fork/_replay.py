@@ -55,6 +55,7 @@ FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 _TYPE_TEXT = BcsForm(lambda reader: str(read_tag(reader)), lambda writer, text: writer.fixed(tag_bytes(parse(text))))
 # A node says first that the transaction is committed, not pending.
 COMMITTED = versioned("transaction data", executed_transaction(_TYPE_TEXT))
+_NOT_PENDING = b"\0"
 _KIND_AT = 9  # offset of the kind of the transaction, after that byte and the version
 _USER_TRANSACTION = b"\0"
 
@@ -69,7 +70,7 @@ def read_committed(data: bytes) -> ExecutedTransaction:
     SchemaError
         If the data is not a committed transaction.
     """
-    if data[_KIND_AT : _KIND_AT + 1] not in {_USER_TRANSACTION, b""}:
+    if data.startswith(_NOT_PENDING) and data[_KIND_AT : _KIND_AT + 1] not in {_USER_TRANSACTION, b""}:
         version = int.from_bytes(data[1:_KIND_AT], "little")
         raise InputError(
             f"version {version:,} is not a user transaction; only user transactions can be replayed. In "

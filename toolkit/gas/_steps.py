@@ -33,6 +33,8 @@ Outcome = tuple[Any, ...]
 # What all observations of a call have in common, and what each has, in the order of the fields of `Step`.
 _OF_CALL = ("node", "label", "fingerprint", "source")
 _OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build")
+# What identifies a call of a run.
+_CALL = ["node", "fingerprint"]
 # Columns of the observation frame that `steps_of` needs.
 COMPARED = (*_OF_CALL, *_OF_ENDS)
 # Columns of the steps frame that figures and reports need.
@@ -142,13 +144,15 @@ def steps_of(observations: pa.Table) -> list[Step]:
     known = observations.select(COMPARED)
     if not pc.all(compared).as_py():  # a filter copies all rows
         known = known.filter(compared)
-    order = np.lexsort((known["ledger_version"].to_numpy(), _codes(known["fingerprint"]), _codes(known["node"])))
+    # Not by their codes: dictionaries are in the order in which parts of a run were read, not in that of the rows.
+    calls = pd.DataFrame({name: _codes(known[name]) for name in _CALL}).groupby(_CALL, sort=False).ngroup()
+    order = np.lexsort((known["ledger_version"].to_numpy(), calls.to_numpy()))
 
     def unchanged(names: Sequence[str]) -> NDArray[np.bool_]:
         columns = (_codes(known[name])[order] for name in names)
         return np.asarray(np.logical_and.reduce([codes[1:] == codes[:-1] for codes in columns]))
 
-    differing = unchanged(["node", "fingerprint"]) & ~unchanged(OUTCOME_COLUMNS)
+    differing = unchanged(_CALL) & ~unchanged(OUTCOME_COLUMNS)
     ends = [known.take(pa.array(side[differing])).to_pylist() for side in (order[:-1], order[1:])]
     return [_step(*pair) for pair in zip(*ends, strict=True)]
 
@@ -158,7 +162,7 @@ def _step(before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return a number for each value, in the order in which they first appear; null is a value, too."""
+    """Return a number for each value, in any order; null is a value, too."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     return np.asarray(coded.unify_dictionaries().combine_chunks().indices.fill_null(-1))
 

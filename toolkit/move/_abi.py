@@ -15,7 +15,7 @@ from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._ids import parse_address, parse_hex
 from toolkit.move._json_text import parse_json
-from toolkit.move._module_metadata import metadata_of
+from toolkit.move._module_metadata import named_errors
 from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
 def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
     """Return the error constants named in the metadata of bytecode, or an empty tuple if it cannot be read."""
     try:
-        errors = metadata_of(parse_hex(bytecode)).errors  # type: ignore[arg-type]  # checked there
+        errors = named_errors(parse_hex(bytecode))  # type: ignore[arg-type]  # checked there
         return tuple(ErrorAbi(code, *texts) for code, texts in errors.items())
     except (InputError, SchemaError):
         return ()

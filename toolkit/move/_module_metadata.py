@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _MAGIC = bytes.fromhex("a11ceb0b")
 METADATA_TABLE = 0x10  # kind of this table in Move's binary format
@@ -60,16 +60,11 @@ class ModuleMetadata:
         SchemaError
             If it cannot be decoded.
         """
-        key = METADATA_KEY if METADATA_KEY in metadata else _ERRORS_ONLY_KEY
-        if key not in metadata:
-            return cls()
-        source = Reader(metadata[key])
-        errors = _map(source, source.u64, lambda: (source.string(), source.string()))
-        attributes: Any = ()
-        if key == METADATA_KEY:
-            attributes = [_map(source, source.string, lambda: _attributes(source)) for _ in range(2)]
+        source = _source(metadata)
+        errors = _errors(source)
+        structs, functions = (_attributes(source) if METADATA_KEY in metadata else {} for _ in range(2))
         source.end()
-        return cls(errors, *attributes)
+        return cls(errors, structs, functions)
 
     def to_bcs(self) -> bytes:
         """Return the entry as BCS; maps are in the order of their keys."""
@@ -92,25 +87,35 @@ class ModuleMetadata:
         return writer.getvalue()
 
 
-def _map(source: Reader, key: Callable[[], Any], value: Callable[[], Any]) -> dict[Any, Any]:
-    return {key(): value() for _ in range(source.length())}
+def _source(metadata: Mapping[bytes, bytes]) -> Reader:
+    """Return a reader of the entry that has the errors; of an empty map if there is none."""
+    return Reader(metadata.get(METADATA_KEY, metadata.get(_ERRORS_ONLY_KEY, b"\0")))
 
 
-def _attributes(source: Reader) -> tuple[Attribute, ...]:
-    return tuple(
-        Attribute(source.u8(), tuple(source.string() for _ in range(source.length()))) for _ in range(source.length())
-    )
+def _errors(source: Reader) -> dict[int, tuple[str, str]]:
+    return {source.u64(): (source.string(), source.string()) for _ in range(source.length())}
 
 
-def metadata_of(bytecode: bytes) -> ModuleMetadata:
-    """Return the metadata of a compiled module, without reading its code.
+def _attributes(source: Reader) -> dict[str, tuple[Attribute, ...]]:
+    return {
+        source.string(): tuple(
+            Attribute(source.u8(), tuple(source.string() for _ in range(source.length())))
+            for _ in range(source.length())
+        )
+        for _ in range(source.length())
+    }
+
+
+# The machine needs the whole entry. These two stop after the part they need: a later format may have more parts.
+def named_errors(bytecode: bytes) -> dict[int, tuple[str, str]]:
+    """Return the name and the description of each error constant of a compiled module.
 
     Raises
     ------
     SchemaError
-        If the bytecode is not a compiled module, or the metadata cannot be decoded.
+        If the bytecode is not a compiled module, or its errors cannot be decoded.
     """
-    return ModuleMetadata.read(dict(_entries(bytecode)))
+    return _errors(_source(dict(_entries(bytecode))))
 
 
 def resource_groups(bytecode: bytes) -> dict[str, str]:
@@ -124,10 +129,14 @@ def resource_groups(bytecode: bytes) -> dict[str, str]:
     Raises
     ------
     SchemaError
-        If the bytecode is not a compiled module.
+        If the bytecode is not a compiled module, or its errors and structs cannot be decoded.
     """
-    metadata = metadata_of(bytecode)
-    members = {name: metadata.of_struct(name, GROUP_MEMBER) for name in metadata.structs}
+    metadata = dict(_entries(bytecode))
+    if METADATA_KEY not in metadata:
+        return {}
+    source = _source(metadata)
+    known = ModuleMetadata(_errors(source), _attributes(source))
+    members = {name: known.of_struct(name, GROUP_MEMBER) for name in known.structs}
     return {name: one.arguments[0] for name, one in members.items() if one is not None and one.arguments}
 
 

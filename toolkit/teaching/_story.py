@@ -49,11 +49,11 @@ def what_happens(steps: Iterable[Step], answer: GivenAnswer) -> str:
         except ContractError as error:
             return f"The contract is not valid: {error}"
         except ToolkitError as error:
-            found = str(error)
+            found = _clause(error)
         except (LookupError, TypeError, ValueError) as error:  # a view that returns something else
-            found = f"The call returned an unexpected value: {error}"
+            found = f"The call returned an unexpected value: {_clause(error)}"
         if found:
-            return f"{found}. {getattr(step, 'says', '')}".replace("..", ".").rstrip()
+            return f"{found}. {getattr(step, 'says', '')}".rstrip()
     return ""
 
 
@@ -96,7 +96,7 @@ class _Story:
         except Aborted as error:
             if not step.aborts:
                 raise
-            outcome = "" if step.aborts in error.vm_status else f"failed: {error.vm_status.splitlines()[-1]}"
+            outcome = "" if step.aborts in error.vm_status else f"failed: {_clause(error.vm_status.splitlines()[-1])}"
         if step.aborts:
             expected = f"but was expected to abort with {step.aborts}"
             return outcome and f"{_written(step.function, step.arguments)} {outcome}, {expected}"
@@ -138,7 +138,7 @@ class _Story:
             as_expected = aborts is None or done.success is not aborts
         if as_expected:
             return ""
-        outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
+        outcome = "succeeded" if done.success else f"failed: {_clause(done.vm_status)}"
         if aborts:
             outcome += f", but was expected to abort{'' if aborts is True else f' with {aborts}'}"
         return f"{_written(call.function, call.arguments)} signed by {sender} {outcome}"
@@ -168,7 +168,7 @@ class _Story:
                 rules = rules["thresholds"]
             except (KeyError, TypeError, msgspec.ValidationError) as error:
                 wanted = '{"calls": {label: [function, arguments]}, "thresholds": limit}'
-                return f"Expected {wanted}; {type(error).__name__}: {error}"
+                return f"Expected {wanted}; {type(error).__name__}: {_clause(error)}"
         calls = {label: ViewFunction(*call) for label, call in watched.items()}
         versions = [self._mark, self._ledger.head]
         study = Study(title="Exercise", node=connect(self._ledger), calls=calls, versions=versions, thresholds=rules)
@@ -181,6 +181,11 @@ class _Story:
         costs = ", ".join(f"{label} from {one} to {counted(str(two), 'gas unit')}" for label, one, two in rows)
         outcome = "passes, but was expected to fail" if gate.passed else "fails, but was expected to pass"
         return f"The gate {outcome}: {costs}"
+
+
+def _clause(said: object) -> str:
+    """Return what somebody else says as a part of a sentence, whose full stop follows."""
+    return str(said).removesuffix(".")
 
 
 def _written(function: str, arguments: tuple[Any, ...]) -> str:

@@ -153,6 +153,16 @@ def _abort_parts(status: Status) -> tuple[Any, ...]:
     return status.location, status.code, named
 
 
+def _status_name(number: int) -> str:
+    return VM_STATUS_NAMES.get(number, str(number))
+
+
+def _status_number(name: int | str | None) -> int | None:
+    """Return the number of a status that has no name, or None."""
+    text = str(name)
+    return int(text) if text.isdecimal() else None
+
+
 _STATUSES = {
     "success": bcs.constant(SUCCESS),
     "out_of_gas": bcs.constant(Status("out_of_gas", "OUT_OF_GAS")),
@@ -166,8 +176,8 @@ _STATUSES = {
     ),
     "miscellaneous_error": bcs.converted(
         bcs.option(U64),
-        lambda number: Status("miscellaneous_error", number and VM_STATUS_NAMES.get(number, str(number))),
-        lambda status: VM_STATUS_CODES.get(status.code),
+        lambda number: Status("miscellaneous_error", None if number is None else _status_name(number)),
+        lambda status: VM_STATUS_CODES.get(status.code, _status_number(status.code)),
     ),
 }
 _STATUS = bcs.choice("execution status", lambda status: list(_STATUSES).index(status.kind), *_STATUSES.values())

@@ -17,7 +17,7 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
     (7, 5_000): "ece8ad0d5413b6aa034c0cdd4ee7b1d89bc02677709a3698394637f06421fba4",
-    (11, 300): "5af9d24c6dfa618f6d69cfcc27a5781b92f6f2e7e45899084d21898a0405c553",
+    (11, 300): "e48ebb13b13cf1c4baeb13b65522165ee0ac9fc38c67f8c0d01bc56d44c9283d",
 }
 
 

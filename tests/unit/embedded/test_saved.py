@@ -24,6 +24,7 @@ from toolkit.embedded import Ledger, Module, Resource, _saved, entry, script, si
 from toolkit.embedded._contract import code_digest
 from toolkit.embedded._history import History
 from toolkit.errors import InputError
+from toolkit.wire._on_chain import SUCCESS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -323,6 +324,26 @@ def test_a_file_that_cannot_be_used_is_an_error_with_its_name(tmp_path):
 def signed(content: bytes) -> bytes:
     """Return a file with a content and its right digest, as only somebody who knows the format makes it."""
     return _saved._MARK + hashlib.sha256(content).digest() + content
+
+
+def test_a_transaction_keeps_how_it_ended(tmp_path):
+    """Also one that failed: code, place and name of its abort."""
+    saved = Ledger()
+    done = saved.commit("0x1::aptos_account::transfer", "0xcafe", 10**18, sender="0xb0b", check=False)
+    loaded = reloaded(saved, tmp_path)
+    assert (done.output.status.kind, done.output.status.reason) == ("abort", "EINSUFFICIENT_BALANCE")
+    assert loaded.transaction(done.version).output.status == done.output.status
+    assert loaded.transaction(0).output.status == saved.transaction(0).output.status == SUCCESS
+
+
+def test_a_file_from_before_the_first_release_is_an_error(tmp_path):
+    """It has the same number, but whether a transaction succeeded in place of how it failed."""
+    file = Ledger().save(tmp_path / "x")
+    whole = msgspec.msgpack.decode(file.read_bytes()[len(_saved._MARK) + 32 :])
+    whole[-1][0][3] = True
+    file.write_bytes(signed(msgspec.msgpack.encode(whole)))
+    with pytest.raises(InputError, match=r"does not contain a complete ledger: .*got `bool`"):
+        Ledger.load(file)
 
 
 @pytest.mark.fault("a saved ledger made by an attacker, with a valid digest", "`InputError`; no code runs")

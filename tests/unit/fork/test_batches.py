@@ -7,7 +7,7 @@ import pytest
 import toolkit
 from tests.unit.fork import small_node
 from tests.unit.vm import small_ledger as small
-from toolkit import Batch, EntryFunction
+from toolkit import Batch, EntryFunction, SimulationRequest
 from toolkit.errors import InputError
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
@@ -89,6 +89,14 @@ def test_gas_of_each_call_is_that_of_the_log(fork):
     assert (frame["execution_gas"].iloc[1:-1] > 0).all()
     shorter = fork.simulate(Batch(BOXES).prefix(3, abort=1), sender=small_node.ALICE).gas_by_call()
     assert shorter["execution_gas"].iloc[2] == frame["execution_gas"].iloc[2]
+
+
+def test_a_batch_that_was_discarded_has_no_gas_of_calls(fork):
+    """Nothing ran: a row of zeros would say that its calls are free."""
+    discarded = fork.simulate(SimulationRequest(Batch(BOXES), sender=small_node.ALICE, max_gas_amount=1))
+    assert discarded.vm_status == "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    with pytest.raises(InputError, match=discarded.vm_status):
+        discarded.gas_by_call()
 
 
 def test_the_call_that_fails(fork):

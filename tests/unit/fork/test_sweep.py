@@ -18,8 +18,9 @@ from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, 
 from toolkit.fork import _sweep
 from toolkit.fork._replay import read_committed
 from toolkit.fork._sweep import Timeline, _hash_of
-from toolkit.wire._bcs_forms import whole
-from toolkit.wire._on_chain import STATE_VALUE
+from toolkit.wire._aborts import VM_STATUS_CODES
+from toolkit.wire._bcs_forms import encoded, whole
+from toolkit.wire._on_chain import _STATUS, STATE_VALUE
 
 
 @pytest.fixture
@@ -57,6 +58,22 @@ def test_a_transaction_that_is_cut_off_is_refused(served, cut):
     data = served.sent[1].to_bcs(4)
     with pytest.raises(SchemaError):
         read_committed(data[:cut])
+
+
+def test_what_is_not_a_committed_transaction_is_the_fault_of_the_node():
+    """Whatever stands where a committed transaction has its kind: no version was chosen wrongly."""
+    with pytest.raises(SchemaError):
+        read_committed(b"\x01" * 40)
+    with pytest.raises(InputError, match="version 5 is not a user transaction"):
+        read_committed(b"\0" + (5).to_bytes(8, "little") + b"\x02")
+
+
+@pytest.mark.parametrize("number", [None, 0, 1, 12_345, 2**64 - 1, VM_STATUS_CODES["ARITHMETIC_ERROR"]])
+def test_a_status_of_any_number_is_written_as_it_was_read(number):
+    data = b"\4" + (b"\0" if number is None else b"\1" + number.to_bytes(8, "little"))
+    status = whole(_STATUS, data)
+    assert encoded(_STATUS, status) == data
+    assert status.code is None if number is None else isinstance(status.code, str)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x02\x00", b"\x00\x05abc", b"\x00\x01a\x00", b"\x01\x00\x02"])

@@ -13,6 +13,7 @@ from tests.unit.gas.observed import NOW, manifest, plan, row, table
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._steps import OUTCOME_COLUMNS, steps_of
 from toolkit.gas.runs import _store as module
+from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._scan import LEFT_OUT, compared_rows, count_failures, outcomes_read, rows_digest, versions_read
 from toolkit.gas.runs._store import RunStore
 
@@ -161,3 +162,24 @@ def test_only_views_have_steps(tmp_path):
     """Committed transactions differ in their arguments, so their gas tells no step."""
     store = stored(tmp_path, [row(1, 10, source="committed"), row(2, 99, source="committed")])
     assert steps_of(compared_rows(store)) == steps_of(compared_rows(stored(tmp_path / "none"))) == []
+
+
+def test_steps_are_in_the_order_of_the_study_however_parts_are_divided(tmp_path, monkeypatch):
+    """The call that the study names first comes first, though its rows are in the last part."""
+    monkeypatch.setattr(module, "PART_ROWS", 1)
+    store = stored(tmp_path, *[[row(version, version, label=label)] for label in "ba" for version in (1, 2)])
+    assert [step.label for step in steps_of(compared_rows(store))] == ["a", "b"]
+
+
+def test_the_order_of_rows_is_read_once_for_many_writes(tmp_path, monkeypatch):
+    """``run.json`` has timelines that may be long, and is decoded again only after it was written."""
+    store, read = stored(tmp_path), []
+    monkeypatch.setattr(
+        module.Manifest, "of_text", lambda text, of_text=Manifest.of_text: read.append(1) or of_text(text)
+    )
+    for version in range(5):
+        store.add(table(row(version)))
+    assert len(read) == 1
+    store.write_manifest(manifest(calls=("b", "a")))
+    store.add(table(row(9, label="b")))
+    assert store.observations()["label"].tolist() == ["b", *"aaaaa"]

@@ -18,6 +18,7 @@ from toolkit.client._node import Node
 from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._study import Run, Study
+from toolkit.gas.runs import _reader
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 HEAD = 10_000
@@ -156,6 +157,15 @@ def test_every_step_is_found_with_its_cause(tmp_path):
     assert "added more" in steps["explanation"].tolist()[1]
     assert steps["transaction_hash"].tolist() == [f"0x{version:064x}" for version in (RISE, UPGRADE)]
     assert len(fake.sent("POST /view")) <= 9 + 2 * 11 + 4
+
+
+def test_a_search_reads_the_module_of_a_call_once(tmp_path, monkeypatch):
+    """Its bisection is over all versions of the plan, so that no later round of the search needs another."""
+    read = []
+    monkeypatch.setattr(_reader, "learn_module", lambda _node, call, versions: read.append((call.label, versions)))
+    found = run(tmp_path / "run", node=made_node()[0], versions=FindSteps("0:-1", initial=9, max_requests=200))
+    assert len(found.observations) > 9
+    assert [versions for _, versions in read] == [found.record.nodes[0].whole]
 
 
 def test_an_interval_is_never_told_as_a_point(tmp_path, monkeypatch):

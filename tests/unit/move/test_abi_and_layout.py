@@ -30,6 +30,7 @@ from toolkit.move import (
     parse_type_tag,
     resolve_layout,
 )
+from toolkit.move._module_metadata import resource_groups
 from toolkit.move._values import tables_in
 
 
@@ -254,11 +255,21 @@ def _errors(code):
         _code((7, b"\x05names"), (0x10, METADATA)),
         _code((0x10, _table((b"aptos::metadata_v0", ERRORS))), (1, bytes(9))),
         _code((0x10, METADATA), magic="a11ceb0b05000000"),
+        _code((0x10, _table((b"aptos::metadata_v1", ERRORS + b"\0\0\0")))),
+        _code((0x10, _table((b"aptos::metadata_v1", ERRORS + b"\x01\xff")))),
     ],
 )
 def test_error_constants_are_read_from_the_metadata_of_bytecode(code):
-    """By value, name and comment, whatever other tables and metadata there are; a field of the ABI is not believed."""
+    """By value, name and comment, whatever tables and metadata there are or follow; the ABI's own are not believed."""
     assert _errors(code) == NAMED
+
+
+@pytest.mark.parametrize("rest", [b"\0", b"\0\0", b"\x01\xff"])
+def test_groups_are_read_whatever_follows_the_structs(rest):
+    """No function attributes, one more map than today's format has, or damage."""
+    structs = b"\x01" + _blob(b"Size") + b"\x01\x03\x01" + _blob(b"0x1::m::Group")
+    code = _code((0x10, _table((b"aptos::metadata_v1", ERRORS + structs + rest))))
+    assert resource_groups(bytes.fromhex(code[2:])) == {"Size": "0x1::m::Group"}
 
 
 @pytest.mark.parametrize(

@@ -209,24 +209,27 @@ class NodeReader:
         """Read calls of one source at the versions of the plan, or of one round of their step search after another."""
         job, plan, bar = self._job, self._plan, self._collector.bar
         bar.expect(0, found=sum(len(self._read.get(call.fingerprint, ())) for call in calls))
+        searching = job.study.versions.search is not None
         outcomes = search_outcomes(job, plan, calls)
-        while unread := versions_unread(job, plan, calls, self._read, outcomes):
-            count = sum(len(versions) for _, versions in unread)
+        missing = versions_unread(job, plan, calls, self._read, outcomes)
+        if job.executor is None:  # on an executor, the workers read the modules of each range
+            for call, _ in missing:
+                learn_module(self._node, call, plan.whole if searching else plan.planned())
+        while missing:
+            count = sum(len(versions) for _, versions in missing)
             bar.expect(count)
-            if job.executor is None:  # on an executor, the workers read the modules of each range
-                for call, _ in unread:
-                    learn_module(self._node, call, plan.whole if outcomes else plan.planned())
-            tasks = ((call, int(version)) for call, versions in unread for version in versions)
+            tasks = ((call, int(version)) for call, versions in missing for version in versions)
             self._read_tasks(calls[0].source, tasks, count, outcomes)
-            if not outcomes:
-                return
+            missing = versions_unread(job, plan, calls, self._read, outcomes) if searching else []
 
     def _read_tasks(self, source: Source, tasks: Iterator[Task], count: int, outcomes: Outcomes) -> None:
-        """Read calls of one source at versions, and add what they return to `outcomes`."""
+        """Read calls of one source at versions, and add what they return to the `outcomes` of a step search."""
+        searching = self._job.study.versions.search is not None
 
         def take(table: pa.Table) -> None:
             self._collector.take_table(table)
-            _add(outcomes, table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist())
+            if searching:
+                _add(outcomes, table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist())
 
         executor, origin = self._job.executor, self._plan.origin
         # A fork of an embedded node needs its ledger, which is in this process only.
@@ -237,7 +240,8 @@ class NodeReader:
         for block in _batches(tasks, _MAX_BLOCK):
             for row in heard(observe_at_versions(self._node, origin, block), self._node):
                 self._collector.take(row)
-                _add(outcomes, [row])
+                if searching:
+                    _add(outcomes, [row])
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         # A simulation is of the head, so an extended run makes it again at the head of today.
@@ -263,24 +267,24 @@ def _versions_of(call: Call, read: Mapping[str, Versions]) -> Versions:
 def search_outcomes(job: Job, plan: NodeRun, calls: Sequence[Call]) -> Outcomes:
     """Return the stored results of the step search of each call; empty for a version plan."""
     marks = [call.fingerprint for call in calls]
-    return outcomes_read(job.store, plan.node, marks) if job.study.versions.search and marks else {}
+    return outcomes_read(job.store, plan.node, marks) if job.study.versions.search is not None and marks else {}
 
 
 def versions_unread(
     job: Job, plan: NodeRun, calls: Sequence[Call], read: Mapping[str, Versions], outcomes: Outcomes
 ) -> list[tuple[Call, Sequence[int] | Versions]]:
     """Return the calls that lack versions of the plan, or of the next round of their step search, with these."""
-    unread: list[tuple[Call, Sequence[int] | Versions]]
-    if search := job.study.versions.search:
-        unread = [(call, plan.next_versions(search, outcomes[call.fingerprint])) for call in calls]
+    missing: list[tuple[Call, Sequence[int] | Versions]]
+    if (search := job.study.versions.search) is not None:
+        missing = [(call, plan.next_versions(search, outcomes[call.fingerprint])) for call in calls]
     else:
         planned = np.array(plan.planned(), np.int64)
-        unread = [(call, planned[~np.isin(planned, _versions_of(call, read))]) for call in calls]
-    return [(call, versions) for call, versions in unread if len(versions)]
+        missing = [(call, planned[~np.isin(planned, _versions_of(call, read))]) for call in calls]
+    return [(call, versions) for call, versions in missing if len(versions)]
 
 
 def _add(outcomes: Outcomes, rows: Iterable[Row]) -> None:
-    for row in rows if outcomes else ():
+    for row in rows:
         outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
 
 

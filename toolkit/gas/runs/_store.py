@@ -134,6 +134,7 @@ class RunStore:
         self.path = path
         self._parts = path / "parts"
         self._check_lock: Callable[[], None] = _unlocked
+        self._order: RowOrder | None = None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -220,13 +221,16 @@ class RunStore:
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``run.json``; return the manifest."""
         self._write(self.path / _MANIFEST, lambda file: file.write(manifest.text()))
+        self._order = None
         return manifest
 
     @property
     def order(self) -> RowOrder:
         """The order of the run's rows: by node and call as in the study, then by version."""
-        manifest = self.manifest()
-        return RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
+        if self._order is None:  # each write of rows sorts them, and ``run.json`` may have long timelines
+            manifest = self.manifest()
+            self._order = RowOrder(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
+        return self._order
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order in which they were started."""
