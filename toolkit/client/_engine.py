@@ -870,6 +870,8 @@ class _Driver:
                 due_at.append(self._turn_at)
                 break
             self._turn_at = None
+            self._runs.remove(run)  # only now: a run keeps its place until it starts a request
+            self._runs.append(run)
             job = run.waiting.popleft()
             job.started_at = now
             if (failure := transfers.start(job, job.request)) is not None:
@@ -878,10 +880,8 @@ class _Driver:
         return max(0.0, min(due_at) - now) if due_at else None
 
     def _next_run(self, transfers: Transfers) -> _Run | None:
-        """Return the run whose turn it is, of those that may start a request."""
-        for _ in range(len(self._runs)):
-            run = self._runs[0]
-            self._runs.rotate(-1)
+        """Return the run that started its last request longest ago, of those that may start one."""
+        for run in self._runs:
             # A run may exceed the budget if it has no request in flight and no answer waiting.
             held_back = self._full and (run.held or any(job.run is run for job in transfers.tags()))
             if run.waiting and not held_back:

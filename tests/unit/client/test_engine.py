@@ -342,6 +342,30 @@ class TestOrder:
         assert [len(results.get()) for _ in threads] in ([1, 3], [3, 1])
         assert urls(transfers).index(100) < urls(transfers).index(2)
 
+    def test_a_run_keeps_its_turn_while_the_pace_lets_nothing_start(self, engine_of):
+        """The engine looks for the next run twice for each request: before and after the wait."""
+        both = threading.Event()
+
+        def reply(*_):
+            both.wait(5.0)
+
+        engine, transfers = engine_of(reply, per_second=50.0)
+        threads = [threading.Thread(target=list, args=(engine.run(jobs(8, first=first)),)) for first in (0, 100)]
+        threads[0].start()
+        while not transfers.started:
+            time.sleep(0.001)
+        threads[1].start()
+        while transfers.wakes < 2:  # until its jobs have reached the engine
+            time.sleep(0.001)
+        both.set()
+        while len(transfers.started) < 16:
+            time.sleep(0.001)
+        for number in urls(transfers):
+            transfers.release(f"{URL}/{number}")
+        for thread in threads:
+            thread.join()
+        assert urls(transfers) == [0, *itertools.chain(*zip(range(1, 8), range(100, 107), strict=True)), 107]
+
     def test_the_limit_reaches_the_transfers(self, engine_of):
         """They are opened once, with one idle connection per request in flight."""
         engine, transfers = engine_of(max_in_flight=5)
