@@ -731,9 +731,10 @@ class _Driver:
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
         self._starting = threading.Lock()
         self._stopped = False
+        self._failure: BaseException | None = None  # the error that ended the thread
         self._thread: threading.Thread | None = None
         self._transfers: Transfers | None = None
-        self._orders: deque[Callable[[Transfers], None]] = deque()
+        self._orders: deque[tuple[_Run, list[_Job] | None]] = deque()  # jobs to send, or None: cancel the run
         self._runs: deque[_Run] = deque()
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
@@ -746,9 +747,9 @@ class _Driver:
     # called by other threads ------------------------------------------------------------------------------------
 
     def check_open(self) -> None:
-        """Raise ClosedError if the engine is closed."""
+        """Raise ClosedError if the engine is closed, or the error that ended its thread."""
         if self._stopped:
-            raise ClosedError(CLOSED)
+            raise self._failure or ClosedError(CLOSED)
 
     def submit(self, run: _Run, jobs: list[_Job]) -> None:
         """Pass jobs of a run to the thread; start it if it is not running yet."""
@@ -760,7 +761,7 @@ class _Driver:
                 self._transfers = transfers = self._connect()
                 self._thread = threading.Thread(target=self._drive, args=(transfers,), name="toolkit-bulk", daemon=True)
                 self._thread.start()
-        self._give(lambda _: self._take(run, jobs))
+        self._give(run, jobs)
 
     def note_taken(self) -> None:
         """Let the thread start further requests after responses were taken."""
@@ -769,7 +770,7 @@ class _Driver:
 
     def drop(self, run: _Run) -> None:
         """Cancel the requests of a run."""
-        self._give(lambda transfers: self._forget(run, transfers))
+        self._give(run, None)
 
     def stop(self) -> None:
         """Make the thread end, and close idle connections."""
@@ -791,9 +792,9 @@ class _Driver:
             self._transfers.forget_sockets()
             self._transfers = None
 
-    def _give(self, order: Callable[[Transfers], None]) -> None:
+    def _give(self, run: _Run, jobs: list[_Job] | None) -> None:
         if self._transfers is not None:
-            self._orders.append(order)
+            self._orders.append((run, jobs))
             self._wake()
 
     def _wake(self) -> None:
@@ -803,31 +804,37 @@ class _Driver:
     # the thread -------------------------------------------------------------------------------------------------
 
     def _drive(self, transfers: Transfers) -> None:
-        reason: BaseException = ClosedError(CLOSED)
         try:
             while not self._stopped:
                 self._step(transfers)
         except BaseException as error:  # noqa: BLE001 - it is raised to the callers that wait for outcomes
-            reason = error
+            self._failure = error
         self._stopped, self._transfers = True, None
+        reason = self._failure or ClosedError(CLOSED)
         for run in self._runs:
             run.results.put(reason)
-        for part in (self._orders, self._runs, self._delayed):
-            part.clear()
+        while self._orders:  # a run that is told twice reads the first
+            self._orders.popleft()[0].results.put(reason)
+        self._runs.clear()
+        self._delayed.clear()
         transfers.close()
 
     def _step(self, transfers: Transfers) -> None:
         """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
-        while self._orders:
-            self._orders.popleft()(transfers)
+        self._follow_orders(transfers)
         self._balance(transfers)
         for job, outcome in transfers.wait(self._start_due(transfers)):
             self._settle(job, outcome)
 
-    def _take(self, run: _Run, jobs: list[_Job]) -> None:
-        run.waiting.extend(jobs)
-        if run not in self._runs:
-            self._runs.append(run)
+    def _follow_orders(self, transfers: Transfers) -> None:
+        while self._orders:
+            run, jobs = self._orders.popleft()
+            if jobs is None:
+                self._forget(run, transfers)
+                continue
+            run.waiting.extend(jobs)
+            if run not in self._runs:
+                self._runs.append(run)
 
     def _forget(self, run: _Run, transfers: Transfers) -> None:
         if run in self._runs:

@@ -414,3 +414,38 @@ class TestCancellation:
         assert transfers.closed.is_set()
         with pytest.raises(ClosedError):
             engine.run(jobs(1))
+
+    def test_an_error_of_the_thread_ends_its_runs(self, engine_of):
+        """Each caller gets it, also one whose jobs the thread has not taken yet, and each later one."""
+        engine, transfers = engine_of(lambda *_: None)
+        given, wait = threading.Event(), transfers.wait
+
+        def failing(seconds):
+            if not transfers.busy:
+                return wait(seconds)
+            given.wait(5.0)
+            raise MemoryError
+
+        transfers.wait = failing
+        caught = queue.SimpleQueue()
+
+        def run(wanted):
+            try:
+                list(engine.run(wanted))
+            except MemoryError as error:
+                caught.put(error)
+
+        threads = [threading.Thread(target=run, args=(jobs(1, first=first),)) for first in (0, 100)]
+        threads[0].start()
+        while not transfers.started:
+            time.sleep(0.001)
+        threads[1].start()
+        while transfers.wakes < 2:
+            time.sleep(0.001)
+        begun = time.monotonic()
+        given.set()
+        assert [type(caught.get(timeout=5.0)) for _ in threads] == [MemoryError] * 2
+        assert time.monotonic() - begun < 0.9  # without waiting for the next look whether the engine is closed
+        assert transfers.closed.wait(5.0)
+        with pytest.raises(MemoryError):
+            engine.run(jobs(1))
