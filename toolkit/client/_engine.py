@@ -760,7 +760,12 @@ class _Driver:
             if self._thread is None:
                 self._transfers = transfers = self._connect()
                 self._thread = threading.Thread(target=self._drive, args=(transfers,), name="toolkit-bulk", daemon=True)
-                self._thread.start()
+                try:
+                    self._thread.start()
+                except Exception:  # not for an interrupt, which comes while the new thread begins to run
+                    self._thread = self._transfers = None
+                    transfers.close()
+                    raise
         self._give(run, jobs)
 
     def note_taken(self) -> None:

@@ -449,3 +449,17 @@ class TestCancellation:
         assert transfers.closed.wait(5.0)
         with pytest.raises(MemoryError):
             engine.run(jobs(1))
+
+    def test_a_thread_that_cannot_start_is_an_error_of_its_run_only(self, engine_of, monkeypatch):
+        """A later run starts the thread."""
+
+        def failing(_):
+            raise RuntimeError("can't start new thread")
+
+        engine, transfers = engine_of()
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="thread"):
+            patch.setattr(threading.Thread, "start", failing)
+            list(engine.run(jobs(1)))
+        assert transfers.closed.is_set()
+        with closing(engine.run(jobs(1))) as outcomes:
+            assert next(outcomes) == (0, FINE)
