@@ -308,7 +308,6 @@ class Transfers:
         self._waker, self._alarm = socket.socketpair()
         self._waker.settimeout(0)
         self._alarm.settimeout(0)
-        self._woken = False
         self._selector.register(self._alarm, selectors.EVENT_READ)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, keep)
@@ -349,10 +348,8 @@ class Transfers:
 
     def wake(self) -> None:
         """Make the current or next `wait` return early. Any thread may call this."""
-        if not self._woken:
-            self._woken = True
-            with contextlib.suppress(OSError):  # it is full, or closed
-                self._waker.send(b"\0")
+        with contextlib.suppress(OSError):  # it is full, or closed
+            self._waker.send(b"\0")
 
     def wait(self, seconds: float | None) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
@@ -365,7 +362,6 @@ class Transfers:
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
-                self._woken = False
             elif key.fd in self._watched:  # it may have been closed since
                 self._multi.socket_action(key.fd, events)
                 if self.received > self.room:

@@ -457,9 +457,10 @@ class TestCancellation:
             raise RuntimeError("can't start new thread")
 
         engine, transfers = engine_of()
-        with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="thread"):
+        with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", failing)
-            list(engine.run(jobs(1)))
+            with pytest.raises(RuntimeError, match="thread"):
+                list(engine.run(jobs(1)))
         assert transfers.closed.is_set()
         with closing(engine.run(jobs(1))) as outcomes:
             assert next(outcomes) == (0, FINE)
