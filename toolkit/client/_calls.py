@@ -21,11 +21,11 @@ from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._http import Answer, Outages, PreparedCall, Request, json_body, path
 from toolkit.client._node_errors import needed_for
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
-from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
+from toolkit.move import Primitive, Vector, decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector, substitute, wire_type
+from toolkit.move._type_tags import SIGNED, Reference, StructTag, TypeParameter, substitute, wire_type
 from toolkit.move._values import decode_bcs, decode_json, encode_argument, encode_json
 from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request
 from toolkit.wire._models import function_id, wire_argument
@@ -610,7 +610,9 @@ def _mentions(tag: TypeTag, kind: type[TypeParameter | Primitive]) -> bool:
             return _mentions(inner, kind)
         case StructTag(type_arguments=parts):
             return any(_mentions(part, kind) for part in parts)
-    return isinstance(tag, kind) and str(tag)[0] in "Ti"  # T0, or i8 to i256
+        case Primitive(name):
+            return kind is Primitive and name in SIGNED
+    return kind is TypeParameter
 
 
 def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Any]:
@@ -670,7 +672,7 @@ class _Form(Generic[Types]):
 class _PreparedRead(Generic[T, Types]):
     """A read of state that is prepared once and can be sent at any version."""
 
-    _gas = False
+    _gas = False  # `PreparedCall.gas`: only the responses of views include it
 
     def __init__(self, node: Reads, asked: str) -> None:
         self._node, self._asked = node, asked

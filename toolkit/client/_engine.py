@@ -308,7 +308,6 @@ class Transfers:
         self._waker, self._alarm = socket.socketpair()
         self._waker.settimeout(0)
         self._alarm.settimeout(0)
-        self._woken = False
         self._selector.register(self._alarm, selectors.EVENT_READ)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, keep)
@@ -349,10 +348,8 @@ class Transfers:
 
     def wake(self) -> None:
         """Make the current or next `wait` return early. Any thread may call this."""
-        if not self._woken:
-            self._woken = True
-            with contextlib.suppress(OSError):  # it is full, or closed
-                self._waker.send(b"\0")
+        with contextlib.suppress(OSError):  # it is full, or closed
+            self._waker.send(b"\0")
 
     def wait(self, seconds: float | None) -> list[tuple[_Job, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
@@ -365,7 +362,6 @@ class Transfers:
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
-                self._woken = False
             elif key.fd in self._watched:  # it may have been closed since
                 self._multi.socket_action(key.fd, events)
                 if self.received > self.room:
@@ -731,9 +727,10 @@ class _Driver:
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
         self._starting = threading.Lock()
         self._stopped = False
+        self._failure: BaseException | None = None  # the error that ended the thread
         self._thread: threading.Thread | None = None
         self._transfers: Transfers | None = None
-        self._orders: deque[Callable[[Transfers], None]] = deque()
+        self._orders: deque[tuple[_Run, list[_Job] | None]] = deque()  # jobs to send, or None: cancel the run
         self._runs: deque[_Run] = deque()
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
@@ -746,9 +743,9 @@ class _Driver:
     # called by other threads ------------------------------------------------------------------------------------
 
     def check_open(self) -> None:
-        """Raise ClosedError if the engine is closed."""
+        """Raise ClosedError if the engine is closed, or the error that ended its thread."""
         if self._stopped:
-            raise ClosedError(CLOSED)
+            raise self._failure or ClosedError(CLOSED)
 
     def submit(self, run: _Run, jobs: list[_Job]) -> None:
         """Pass jobs of a run to the thread; start it if it is not running yet."""
@@ -759,8 +756,13 @@ class _Driver:
             if self._thread is None:
                 self._transfers = transfers = self._connect()
                 self._thread = threading.Thread(target=self._drive, args=(transfers,), name="toolkit-bulk", daemon=True)
-                self._thread.start()
-        self._give(lambda _: self._take(run, jobs))
+                try:
+                    self._thread.start()
+                except Exception:  # not for an interrupt, which comes while the new thread begins to run
+                    self._thread = self._transfers = None
+                    transfers.close()
+                    raise
+        self._give(run, jobs)
 
     def note_taken(self) -> None:
         """Let the thread start further requests after responses were taken."""
@@ -769,7 +771,7 @@ class _Driver:
 
     def drop(self, run: _Run) -> None:
         """Cancel the requests of a run."""
-        self._give(lambda transfers: self._forget(run, transfers))
+        self._give(run, None)
 
     def stop(self) -> None:
         """Make the thread end, and close idle connections."""
@@ -791,9 +793,9 @@ class _Driver:
             self._transfers.forget_sockets()
             self._transfers = None
 
-    def _give(self, order: Callable[[Transfers], None]) -> None:
+    def _give(self, run: _Run, jobs: list[_Job] | None) -> None:
         if self._transfers is not None:
-            self._orders.append(order)
+            self._orders.append((run, jobs))
             self._wake()
 
     def _wake(self) -> None:
@@ -803,31 +805,37 @@ class _Driver:
     # the thread -------------------------------------------------------------------------------------------------
 
     def _drive(self, transfers: Transfers) -> None:
-        reason: BaseException = ClosedError(CLOSED)
         try:
             while not self._stopped:
                 self._step(transfers)
         except BaseException as error:  # noqa: BLE001 - it is raised to the callers that wait for outcomes
-            reason = error
+            self._failure = error
         self._stopped, self._transfers = True, None
+        reason = self._failure or ClosedError(CLOSED)
         for run in self._runs:
             run.results.put(reason)
-        for part in (self._orders, self._runs, self._delayed):
-            part.clear()
+        while self._orders:  # a run that is told twice reads the first
+            self._orders.popleft()[0].results.put(reason)
+        self._runs.clear()
+        self._delayed.clear()
         transfers.close()
 
     def _step(self, transfers: Transfers) -> None:
         """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
-        while self._orders:
-            self._orders.popleft()(transfers)
+        self._follow_orders(transfers)
         self._balance(transfers)
         for job, outcome in transfers.wait(self._start_due(transfers)):
             self._settle(job, outcome)
 
-    def _take(self, run: _Run, jobs: list[_Job]) -> None:
-        run.waiting.extend(jobs)
-        if run not in self._runs:
-            self._runs.append(run)
+    def _follow_orders(self, transfers: Transfers) -> None:
+        while self._orders:
+            run, jobs = self._orders.popleft()
+            if jobs is None:
+                self._forget(run, transfers)
+                continue
+            run.waiting.extend(jobs)
+            if run not in self._runs:
+                self._runs.append(run)
 
     def _forget(self, run: _Run, transfers: Transfers) -> None:
         if run in self._runs:
@@ -870,6 +878,8 @@ class _Driver:
                 due_at.append(self._turn_at)
                 break
             self._turn_at = None
+            self._runs.remove(run)  # only now: a run keeps its place until it starts a request
+            self._runs.append(run)
             job = run.waiting.popleft()
             job.started_at = now
             if (failure := transfers.start(job, job.request)) is not None:
@@ -878,10 +888,8 @@ class _Driver:
         return max(0.0, min(due_at) - now) if due_at else None
 
     def _next_run(self, transfers: Transfers) -> _Run | None:
-        """Return the run whose turn it is, of those that may start a request."""
-        for _ in range(len(self._runs)):
-            run = self._runs[0]
-            self._runs.rotate(-1)
+        """Return the run that started its last request longest ago, of those that may start one."""
+        for run in self._runs:
             # A run may exceed the budget if it has no request in flight and no answer waiting.
             held_back = self._full and (run.held or any(job.run is run for job in transfers.tags()))
             if run.waiting and not held_back:

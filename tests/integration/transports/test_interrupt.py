@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
+import sys
 import threading
 import time
 
 import pytest
 
 from tests.integration.transports.servers import FINE
-from toolkit.client._engine import BulkEngine
+from toolkit.client._engine import BulkEngine, Transfers
 from toolkit.client._http import Request
 
 LIMIT_S = 60
@@ -55,3 +57,33 @@ def test_a_bulk_run_can_be_interrupted_and_the_engine_used_again(server):
     assert len(server.seen) == 4
     assert len(list(engine.run([(0, Request("GET", server.url("fine")))]))) == 1
     engine.close()
+
+
+def test_an_interrupt_while_the_thread_is_woken_does_not_stop_later_wakes():
+    """At whichever line it comes."""
+    transfers = Transfers(None, keep=1)
+    earlier = sys.gettrace()
+    at, is_interrupted = 0, True
+    while is_interrupted:
+
+        def trace(frame, event, _, at=at, lines=itertools.count()):  # noqa: B008 - one count for each function
+            if frame.f_code is not Transfers.wake.__code__:
+                return None
+            if event == "line" and next(lines) == at:
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            transfers.wake()
+            is_interrupted = False
+        except KeyboardInterrupt:
+            at += 1
+        finally:
+            sys.settrace(earlier)
+        transfers.wake()
+        begun = time.monotonic()
+        transfers.wait(LIMIT_S / 6)
+        assert time.monotonic() - begun < LIMIT_S / 12
+    transfers.close()
+    assert at

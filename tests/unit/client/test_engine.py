@@ -342,6 +342,30 @@ class TestOrder:
         assert [len(results.get()) for _ in threads] in ([1, 3], [3, 1])
         assert urls(transfers).index(100) < urls(transfers).index(2)
 
+    def test_a_run_keeps_its_turn_while_the_pace_lets_nothing_start(self, engine_of):
+        """The engine looks for the next run twice for each request: before and after the wait."""
+        both = threading.Event()
+
+        def reply(*_):
+            both.wait(5.0)
+
+        engine, transfers = engine_of(reply, per_second=50.0)
+        threads = [threading.Thread(target=list, args=(engine.run(jobs(8, first=first)),)) for first in (0, 100)]
+        threads[0].start()
+        while not transfers.started:
+            time.sleep(0.001)
+        threads[1].start()
+        while transfers.wakes < 2:  # until its jobs have reached the engine
+            time.sleep(0.001)
+        both.set()
+        while len(transfers.started) < 16:
+            time.sleep(0.001)
+        for number in urls(transfers):
+            transfers.release(f"{URL}/{number}")
+        for thread in threads:
+            thread.join()
+        assert urls(transfers) == [0, *itertools.chain(*zip(range(1, 8), range(100, 107), strict=True)), 107]
+
     def test_the_limit_reaches_the_transfers(self, engine_of):
         """They are opened once, with one idle connection per request in flight."""
         engine, transfers = engine_of(max_in_flight=5)
@@ -390,3 +414,53 @@ class TestCancellation:
         assert transfers.closed.is_set()
         with pytest.raises(ClosedError):
             engine.run(jobs(1))
+
+    def test_an_error_of_the_thread_ends_its_runs(self, engine_of):
+        """Each caller gets it, also one whose jobs the thread has not taken yet, and each later one."""
+        engine, transfers = engine_of(lambda *_: None)
+        given, wait = threading.Event(), transfers.wait
+
+        def failing(seconds):
+            if not transfers.busy:
+                return wait(seconds)
+            given.wait(5.0)
+            raise MemoryError
+
+        transfers.wait = failing
+        caught = queue.SimpleQueue()
+
+        def run(wanted):
+            try:
+                list(engine.run(wanted))
+            except MemoryError as error:
+                caught.put(error)
+
+        threads = [threading.Thread(target=run, args=(jobs(1, first=first),)) for first in (0, 100)]
+        threads[0].start()
+        while not transfers.started:
+            time.sleep(0.001)
+        threads[1].start()
+        while transfers.wakes < 2:
+            time.sleep(0.001)
+        begun = time.monotonic()
+        given.set()
+        assert [type(caught.get(timeout=5.0)) for _ in threads] == [MemoryError] * 2
+        assert time.monotonic() - begun < 0.9  # without waiting for the next look whether the engine is closed
+        assert transfers.closed.wait(5.0)
+        with pytest.raises(MemoryError):
+            engine.run(jobs(1))
+
+    def test_a_thread_that_cannot_start_is_an_error_of_its_run_only(self, engine_of, monkeypatch):
+        """A later run starts the thread."""
+
+        def failing(_):
+            raise RuntimeError("can't start new thread")
+
+        engine, transfers = engine_of()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", failing)
+            with pytest.raises(RuntimeError, match="thread"):
+                list(engine.run(jobs(1)))
+        assert transfers.closed.is_set()
+        with closing(engine.run(jobs(1))) as outcomes:
+            assert next(outcomes) == (0, FINE)

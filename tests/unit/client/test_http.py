@@ -1,10 +1,12 @@
-"""From names and URLs to base URLs."""
+"""From names and URLs to base URLs, and the memory of a body."""
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from toolkit.client._http import NETWORKS, base_url, is_nearby, redacted_url
+from toolkit.client._http import NETWORKS, Body, base_url, is_nearby, redacted_url
 from toolkit.errors import InputError
 from toolkit.gas._study import Study
 from toolkit.wire import ViewFunction
@@ -162,3 +164,17 @@ def test_a_refused_url_does_not_show_its_password(target):
     with pytest.raises(InputError) as caught:
         Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_body_in_tiny_pieces_takes_the_memory_of_its_bytes():
+    """A server may send chunks of 2 bytes, each of which is an object of 35 bytes."""
+    body = Body({})
+    tracemalloc.start()
+    try:
+        for number in range(50_000):
+            body.feed(number.to_bytes(2))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2.5 * 100_000
+    assert body.finish() == b"".join(number.to_bytes(2) for number in range(50_000))
