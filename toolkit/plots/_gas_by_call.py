@@ -107,7 +107,8 @@ def gas_distribution(
     rows = [every_row[place] for place in kept]
     colours = style.call_colours(found, colors)
     cut = f": the {len(rows)} most frequent of {len(every_row):,} rows" if len(rows) < len(every_row) else ""
-    title = f"Distribution of gas{cut}" if title is None else title
+    over = " over the versions read" if source in READ_AT_VERSIONS else ""  # not a sample of all versions
+    title = f"Distribution of gas{over}{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:

@@ -38,6 +38,7 @@ MAX_ROWS = 24  # fit two screens
 ROW_HEIGHT = 0.7  # share of a row for its line
 BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
+RUG_GAP = 0.05  # share of the height of the axes above it, so that no bar looks like the lowest gas
 HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.55, "solid_capstyle": "projecting"}
@@ -151,8 +152,7 @@ def gas_by_version(
     first, last = _span(found)
     alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
     if first == last and alone and any(series.answered.any() for series in found):
-        looks = _looks(found, _labels(found), colors)
-        return _draw_at_version(found, looks, title, ax=ax, figsize=figsize, xlabel=gas_label)
+        return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
     named = _labels(found) if calls is not None else _most_moved(found)
     looks = _looks(found, named, colors)
     marks = _marks(steps[steps["label"].isin(named)])
@@ -196,7 +196,9 @@ def _name_lines(
             line.set_label(f"{n}  {name}")
     named_lines = [line for line, _ in names]
     needed = [] if at_ends or len(names) == 1 else named_lines
-    rest = zip(*ax.get_legend_handles_labels(), strict=True)
+    rest = [*zip(*ax.get_legend_handles_labels(), strict=True)]
+    if not {cause.label for cause in Cause} & {label for _, label in rest} <= captioned:
+        captioned = set()  # a legend with some of the causes would look like all of them
     entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
     texts.legend_below(ax, entries, wanted=legend, lines=lines, needed=len(needed), strip=strip)
     layout = style.figure_of(ax).get_layout_engine()
@@ -204,12 +206,13 @@ def _name_lines(
         layout.execute(style.figure_of(ax))
 
 
-def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | None, **shape: Any) -> Axes:
+def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Colors, **shape: Any) -> Axes:
     """Draw the gas of calls at one version, each in a row; `shape` is that of `drawing`."""
     every = [series for series in found if series.answered.any()]
+    looks = _looks(found, _labels(found), colors)
     most = style.row_limit(shape["ax"], shape["figsize"], MAX_ROWS, [_name(series) for series in every])
-    kept = np.sort(np.argsort([-series.gas[series.answered].max() for series in every], kind="stable")[:most])
-    rows = [every[place] for place in kept]
+    largest = sorted(every, key=lambda series: -float(series.gas[series.answered].max()))
+    rows = every if len(every) <= most else largest[:most]
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
         title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
@@ -218,16 +221,14 @@ def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | No
         ends, said = [], []
         for place, series in enumerate(rows):
             end, good = max(zip(series.gas[series.answered], series.success[series.answered], strict=True))
-            look = {"color": looks[series.label, series.node]["color"], "clip_on": False, "gid": "gas-point"}
+            colour = looks[series.label, series.node]["color"] if colors else style.tone(style.BLUE)
+            look = {"color": colour, "clip_on": False, "gid": "gas-point"}
             [mark] = axes.plot(end, place, "o" if good else "x", markersize=6, **look)
             ends.append(end)
             said.append(f"{number(end)}{'' if good else ' · failed'}")
             style.tip(mark, f"{_name(series)}: {plural(round(end), 'gas unit')}")
         style.gas_rows(axes, np.array(ends))
         style.write_ends(axes, np.array(ends), said, gid="gas")
-        first, _ = axes.get_xlim()
-        axes.hlines(range(len(rows)), first, ends, colors=style.faint(axes), linewidth=1, zorder=1)
-        axes.set_xlim(left=first)
     return axes
 
 
@@ -315,7 +316,8 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     """
     failing = [series for series in found if series.failures()]
     share = time.TIMELINE_ROW * time.timeline_rows(changes)
-    strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
+    rug = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP
+    strip = rug + RUG_GAP * bool(failing) + share
     if strip:
         ax.spines["bottom"].set_position(("axes", -strip - 0.01))
     time.draw_timeline(ax, changes, foot=-strip, share=share)
@@ -325,7 +327,9 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
         _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
     if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
         look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
-        style.write(ax, "no result", (0, foot / 2), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
+        style.write(
+            ax, "no result", (0, foot + rug / 2), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look
+        )
     return strip
 
 
