@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -257,16 +258,25 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
     for box, text, names in boxes:
         inside = box.get_window_extent().width - 6
         text.set_visible(True)
-        for name in names:
+        for name in [*names, *map(_two_lines, names)]:
             text.set_text(name)
-            if text.get_window_extent().width <= inside:
+            extent = text.get_window_extent()
+            if extent.width <= inside and extent.height <= box.get_window_extent().height:
                 break
         else:
+            name = names[-1]
             kept = len(name)
             while kept >= MIN_BOX_NAME and text.get_window_extent().width > inside:
                 kept -= 1
                 text.set_text(f"{name[:kept]}{ELLIPSIS}")
             text.set_visible(kept >= MIN_BOX_NAME)
+
+
+def _two_lines(name: str) -> str:
+    """Return a name on two lines, split between words near its middle."""
+    ends = [word.end() for word in re.finditer(r"_+|::| ", name)]
+    at = min(ends, key=lambda end: abs(end - len(name) / 2), default=len(name))
+    return f"{name[:at].rstrip()}\n{name[at:]}"
 
 
 def legend_below(
