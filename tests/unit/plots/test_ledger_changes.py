@@ -108,5 +108,5 @@ def test_changes_of_one_each_are_a_list_of_their_kinds() -> None:
 def test_one_factor_of_all_parameters_is_said(after: int, said: list[str]) -> None:
     """Circles at one place would show nothing; two factors are drawn."""
     ax = schedule_changes(schedule([("instr.add", "changed", 1, 10), ("txn.min", "changed", 2, after)]))
-    assert texts(ax, "factor") == said
+    assert texts(ax, "one-factor") == said
     assert bool(ax.collections) == (not said)
