@@ -101,9 +101,8 @@ def schedule_changes(
             parts = ", ".join(f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups)
             axes.set_xlabel("")
             axes.spines[:].set_visible(False)
-            axes.text(
-                0.5, 0.75, f"all {plural(len(diff), 'changed parameter')} {times(factor)}", ha="center", gid="factor"
-            )
+            said = f"all {plural(len(diff), 'changed parameter')} {times(factor)}"
+            axes.text(0.5, 0.75, said, ha="center", gid="one-factor")
             return style.nothing(axes, "\n".join(wrap(parts, int(10 * style.room(axes)))))
         _draw_schedule(axes, shown, colours)
         for place, (_, rows) in enumerate(shown):
