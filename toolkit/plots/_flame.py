@@ -10,7 +10,7 @@ from toolkit._present.text import number, short_addresses, signed
 from toolkit.errors import InputError
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
-from toolkit.plots._labels import legend_below, name_boxes
+from toolkit.plots._labels import figure_text, legend_below, name_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _GAS = ("execution", "io")
 _SIDES = "before", "after"
+_TONE = 0.35  # share of a module's colour in its boxes, whose texts are readable on it
 _MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
@@ -32,10 +33,10 @@ def flame(
 ) -> Axes:
     """Draw the functions in which a transaction spends its gas, with callers above the functions they call.
 
-    The width of a box is the gas of the function and of what it calls, execution and io. With two profiles, the width
-    is that of the larger side, and the colour says which side spends more: orange if `after` does, blue if `before`
-    does, grey if both spend the same. Functions with less than 1 % of the gas are omitted. The legend explains the
-    numbers of narrow boxes.
+    The width of a box is the gas of the function and of what it calls, execution and io, and its colour that of the
+    module. With two profiles, the width is that of the larger side, and the colour says which side spends more: orange
+    if `after` does, blue if `before` does, grey if both spend the same. Functions with less than 1 % of the gas are
+    omitted. The legend explains the numbers of narrow boxes.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def flame(
     xlabel = style.gas_label(model=model) + (", the larger side" if compared else "")
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if boxes.set_axes(axes, whole, root.levels):
-            name_boxes(axes, _draw(axes, "transaction", root, (0, 0), compared=compared))
+            name_boxes(axes, _draw(axes, "transaction", root, (0, 0), None if compared else {}))
             legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
@@ -126,19 +127,26 @@ def _total(box: boxes.Box, *, compared: bool) -> str:
     return f"{before} before, {after} after" if compared else boxes.units_text(box.gas("after"))
 
 
-def _draw(ax: Axes, name: str, box: boxes.Box, at: boxes.At, *, compared: bool) -> list[boxes.Named]:
-    """Draw a box and the boxes of what it calls, starting at a left edge and level; return the boxes with names."""
-    left, level = at
+def _draw(ax: Axes, name: str, box: boxes.Box, at: boxes.At, modules: dict[str, int] | None) -> list[boxes.Named]:
+    """Draw a box and the boxes of what it calls, starting at a left edge and level; return the boxes with names.
+
+    `modules` has the place in the palette of each module drawn so far; None if two profiles are compared.
+    """
+    (left, level), compared = at, modules is None
     before, after = map(box.gas, _SIDES)
     moved = after - before if compared else 0
     side = int(np.sign(moved))
     look: dict[str, Any] = {"facecolor": (style.faint(ax), style.tone(style.ORANGE), style.tone(style.BLUE))[side]}
     if compared:
         look["label"] = style.once(ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[side])
+    if modules is not None and (module := name.partition("<")[0].rpartition("::")[0]):
+        place = modules.setdefault(module, len(modules)) % len(style.PALETTE)
+        look["facecolor"] = style.mixed(style.tone(style.PALETTE[place]), style.paper(ax), _TONE)
+        look["label"] = style.once(ax, figure_text(short_addresses(module)))
     gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(after / boxes.GAS_UNIT)
     named = [boxes.draw_function(ax, at, _width(box), name, gas_text=gas, **look)]
     style.tip(named[0][0], f"{short_addresses(name)}: {_total(box, compared=compared)}")
     for callee, one in sorted(box.callees.items(), key=lambda item: -_width(item[1])):
-        named += _draw(ax, callee, one, (left, level + 1), compared=compared)
+        named += _draw(ax, callee, one, (left, level + 1), modules)
         left += _width(one)
     return named

@@ -191,7 +191,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
             style.write(ax, ", ".join(shown), (middle, place), gid="part", size="x-small", color=colour, ha="center")
         after = narrow if named and not inside else []
         rounding = 0 if round(more) else round(row["total"]) - sum(round(row[name]) for name in colours)
-        if 0 < abs(rounding) <= MAX_ROUNDING and (named or not narrow):  # all numbers are there, so that they add up
+        if 0 < abs(rounding) <= MAX_ROUNDING and (named or (style.is_wide(ax) and not narrow)):  # all numbers are there
             after = [*after, f"rounding {signed(rounding, 'd')}"]
         of = f"{number(round(end))} of " if round(more) else ""
         totals.append(f"{of}{number(row['total'])}" + (f" ({', '.join(after)})" if after else ""))

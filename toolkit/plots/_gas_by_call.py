@@ -35,6 +35,7 @@ HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its talle
 FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
 SAME, FAILED = (0.05, 0.2), (0.25, 0.4)  # shares of the ink in cells of equal gas and without a result, light and dark
+MAX_TICKS = 8  # of the colour bar, at factors of 2
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
@@ -53,10 +54,11 @@ def gas_distribution(
 ) -> Axes:
     """Draw a histogram of gas for each call, one call per row.
 
-    Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row. A tick marks the
-    median, which is always an observed value: for an even number of values, the lower of the middle two. Simulations of
-    one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler, as
-    the legend explains. The axis is logarithmic if the most gas is at least 20 times the least.
+    Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row, and its share is beside
+    it if there is room. A tick marks the median, which is always an observed value: for an even number of values, the
+    lower of the middle two. Simulations of one function share a row, whatever their arguments. Failed executions, which
+    also cost gas, are drawn paler, as the legend explains. The axis is logarithmic if the most gas is at least 20 times
+    the least.
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ def gas_distribution(
     rows = [every_row[place] for place in kept]
     colours = style.call_colours(found, colors)
     cut = f": the {len(rows)} most frequent of {len(every_row):,} rows" if len(rows) < len(every_row) else ""
-    title = f"Distribution of gas{cut}" if title is None else title
+    over = " over the versions read" if source in READ_AT_VERSIONS else ""  # not a sample of all versions
+    title = f"Distribution of gas{over}{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
@@ -168,23 +171,30 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
                 look |= {"align": "edge", "linewidth": 0, "width": right - left, "bottom": bottom, "clip_on": False}
                 ax.bar(left, -count[drawn] * unit, **look)
         ax.hlines(foot, *ax.get_xlim(), colors=style.faint(ax), linewidth=0.8)
-        median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
+        median = _median(row)
         name = "_nolegend_" if roomy else style.once(ax, "median")
         look = {"color": style.ink(), "markersize": 5, "markeredgewidth": 1.6, "clip_on": False, "label": name}
         ax.plot([median], [foot + 0.06], "|", gid="median", **look)
-        late = scale.transform(median) > edges.mean()
-        options: dict[str, Any] = {"color": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
         if roomy:
-            offset = -4 if late else 4, -1
-            name = f"median {number(median)}"
-            style.write(ax, name, (median, foot + 0.1), gid="median-name", offset=offset, size="x-small", **options)
+            most = int((good + failed)[drawn].argmax())
+            at, late = float(scale.inverted().transform(middle[most])), middle[most] > edges.mean()
+            side: dict[str, Any] = {"ha": "right", "offset": (-5, -4)} if late else {"ha": "left", "offset": (5, -4)}
+            share_text = f"{100 * (good + failed)[drawn][most] / len(row.gas):.0f} %"
+            style.write(
+                ax, share_text, (at, foot - tallest), gid="share", size="x-small", color=style.muted(ax), **side
+            )
+
+
+def _median(row: _Stretch) -> float:
+    return float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
 
 
 def _row_name(row: _Stretch, *, counted: bool) -> str:
     series = row.series
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
     unit = "transaction" if series.source == Source.COMMITTED else "reading"
-    about = ", ".join(filter(None, [plural(len(row.gas), unit) if counted else "", row.where]))
+    counts = [plural(len(row.gas), unit), f"median {number(_median(row))}"] if counted else []
+    about = ", ".join(filter(None, [*counts, row.where]))
     return "\n".join(filter(None, [figure_text(series.name, 44), about + node]))
 
 
@@ -280,10 +290,12 @@ def gas_heatmap(
             time.add_dates(axes, *times)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))
         if legend:
-            label = "model gas" if is_model(observations) else "gas"
+            label = f"{'model gas' if is_model(observations) else 'gas'} / first gas"
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
             bar.ax.set_ylim(low, high)  # of the symmetric scale, what is drawn
-            bar.set_ticks([float(np.trunc(end) or end) for end in (low, high) if end] + [0])
+            step = max(np.ceil((high - low) / MAX_TICKS), 1)
+            powers = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+            bar.set_ticks(powers if len(powers) > 1 else [low, 0, high])
             bar.ax.yaxis.set_major_formatter(FuncFormatter(_factor))
             bar.ax.minorticks_off()
             bar.outline.set_visible(False)

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 24  # fit two screens
+MAX_ROWS_BY_DEFAULT = 16  # fit one
 ROW_HEIGHT = 0.7  # share of a row for its line
 BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
+RUG_GAP = 0.05  # share of the height of the axes above it, so that no bar looks like the lowest gas
 HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.55, "solid_capstyle": "projecting"}
@@ -71,10 +73,10 @@ def gas_by_version(
     Simulations are diamonds, committed transactions are dots, and failed executions are crosses. Reads without a result
     are bars below the axes. The y axis is logarithmic if the most gas is at least 20 times the least.
 
-    By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
-    others, and `gas_heatmap` draws all calls. Each line is named at its end; beside other axes, or if space is short,
-    names are in the legend instead, with numbers if lines have the same colour. If `calls` has more than 7, each has a
-    row, which is as high as its gas varies; the range is written beside it.
+    Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
+    numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
+    varies; the range is written beside it. By default, only the 16 calls whose gas varies most are drawn, fewer in low
+    axes; `calls` selects others, and `gas_heatmap` draws all calls.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -101,7 +103,7 @@ def gas_by_version(
         show versions and dates. Times are known for committed transactions, for steps, and for the changes and both
         ends of the timeline; other times are interpolated.
     calls : sequence of str, optional
-        Calls to draw and name, by label or by the name shown in the figure. A call has the same colour whichever others
+        Calls to draw, by label or by the name shown in the figure. A call has the same colour whichever others
         are drawn, unless one of them has it already.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
@@ -151,15 +153,17 @@ def gas_by_version(
     first, last = _span(found)
     alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
     if first == last and alone and any(series.answered.any() for series in found):
-        looks = _looks(found, _labels(found), colors)
-        return _draw_at_version(found, looks, title, ax=ax, figsize=figsize, xlabel=gas_label)
-    named = _labels(found) if calls is not None else _most_moved(found)
-    looks = _looks(found, named, colors)
+        return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
+    every = _labels(found)
+    if calls is None:
+        found = _most_moved(found, max(style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT), style.MAX_NAMED))
+    named = _labels(found)
+    looks = _looks(found, colors)
     marks = _marks(steps[steps["label"].isin(named)])
-    lines = [] if levels is None else _level_lines(levels, [one for one in found if one.label in named], marks)
+    lines = [] if levels is None else _level_lines(levels, found, marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
-    cut = f": {len(named)} of {len(_labels(found))} calls named" if len(named) < len(_labels(found)) else ""
+    cut = f": the {len(named)} of {len(every):,} calls that vary most" if len(named) < len(every) else ""
     title = _title(found, x) + cut if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
     with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
@@ -196,7 +200,9 @@ def _name_lines(
             line.set_label(f"{n}  {name}")
     named_lines = [line for line, _ in names]
     needed = [] if at_ends or len(names) == 1 else named_lines
-    rest = zip(*ax.get_legend_handles_labels(), strict=True)
+    rest = [*zip(*ax.get_legend_handles_labels(), strict=True)]
+    if not {cause.label for cause in Cause} & {label for _, label in rest} <= captioned:
+        captioned = set()  # a legend with some of the causes would look like all of them
     entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
     texts.legend_below(ax, entries, wanted=legend, lines=lines, needed=len(needed), strip=strip)
     layout = style.figure_of(ax).get_layout_engine()
@@ -204,12 +210,13 @@ def _name_lines(
         layout.execute(style.figure_of(ax))
 
 
-def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | None, **shape: Any) -> Axes:
+def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Colors, **shape: Any) -> Axes:
     """Draw the gas of calls at one version, each in a row; `shape` is that of `drawing`."""
     every = [series for series in found if series.answered.any()]
+    looks = _looks(found, colors)
     most = style.row_limit(shape["ax"], shape["figsize"], MAX_ROWS, [_name(series) for series in every])
-    kept = np.sort(np.argsort([-series.gas[series.answered].max() for series in every], kind="stable")[:most])
-    rows = [every[place] for place in kept]
+    largest = sorted(every, key=lambda series: -float(series.gas[series.answered].max()))
+    rows = every if len(every) <= most else largest[:most]
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
         title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
@@ -218,16 +225,14 @@ def _draw_at_version(found: Sequence[CallSeries], looks: _Looks, title: str | No
         ends, said = [], []
         for place, series in enumerate(rows):
             end, good = max(zip(series.gas[series.answered], series.success[series.answered], strict=True))
-            look = {"color": looks[series.label, series.node]["color"], "clip_on": False, "gid": "gas-point"}
+            colour = looks[series.label, series.node]["color"] if colors else style.tone(style.BLUE)
+            look: dict[str, Any] = {"color": colour, "clip_on": False, "gid": "gas-point"}
             [mark] = axes.plot(end, place, "o" if good else "x", markersize=6, **look)
             ends.append(end)
             said.append(f"{number(end)}{'' if good else ' · failed'}")
             style.tip(mark, f"{_name(series)}: {plural(round(end), 'gas unit')}")
         style.gas_rows(axes, np.array(ends))
         style.write_ends(axes, np.array(ends), said, gid="gas")
-        first, _ = axes.get_xlim()
-        axes.hlines(range(len(rows)), first, ends, colors=style.faint(axes), linewidth=1, zorder=1)
-        axes.set_xlim(left=first)
     return axes
 
 
@@ -235,26 +240,21 @@ def _labels(found: Sequence[CallSeries]) -> list[str]:
     return list(dict.fromkeys(series.label for series in found))
 
 
-def _most_moved(found: Sequence[CallSeries]) -> list[str]:
-    """Return the labels of the calls whose gas differs by the largest factors, at most `MAX_NAMED`."""
+def _most_moved(found: Sequence[CallSeries], most: int) -> list[CallSeries]:
+    """Return the calls whose gas differs by the largest factors, at most so many."""
     moved: dict[str, float] = {}
     for series in found:
         known = np.maximum(series.gas[series.answered], 1)
         factor = float(known.max() / known.min()) if len(known) else 0.0
         moved[series.label] = max(factor, moved.get(series.label, 0.0))
-    kept = sorted(moved, key=lambda label: -moved[label])[: style.MAX_NAMED]
-    return [label for label in moved if label in kept]
+    kept = sorted(moved, key=lambda label: -moved[label])[:most]
+    return [series for series in found if series.label in kept]
 
 
-def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) -> _Looks:
-    """Return colour and line style of each call; those without a name are thin grey lines."""
-    mine = [series for series in found if series.label in named]
-    colours, dashes = style.call_colours(mine, colors), style.call_dashes(mine)
-    looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
-    rest = {(series.label, series.node) for series in found} - looks.keys()
-    return looks | {
-        key: {"color": style.tone(style.GREY), "linewidth": 0.7, "alpha": 0.6, "zorder": 1.8} for key in rest
-    }
+def _looks(found: Sequence[CallSeries], colors: Colors) -> _Looks:
+    """Return colour and line style of each call."""
+    colours, dashes = style.call_colours(found, colors), style.call_dashes(found)
+    return {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
 
 
 def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
@@ -315,7 +315,8 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     """
     failing = [series for series in found if series.failures()]
     share = time.TIMELINE_ROW * time.timeline_rows(changes)
-    strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
+    rug = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP
+    strip = rug + RUG_GAP * bool(failing) + share
     if strip:
         ax.spines["bottom"].set_position(("axes", -strip - 0.01))
     time.draw_timeline(ax, changes, foot=-strip, share=share)
@@ -324,8 +325,8 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     for row, series in enumerate(failing):
         _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
     if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
-        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "color": style.muted(ax)}
-        style.write(ax, "no result", (0, foot / 2), gid="failures-name", offset=(-6, 0), annotation_clip=False, **look)
+        look = {"xycoords": "axes fraction", "annotation_clip": False, "ha": "right", "color": style.muted(ax)}
+        style.write(ax, "no result", (0, foot + rug / 2), gid="failures-name", offset=(-6, 0), **look)
     return strip
 
 
@@ -337,9 +338,7 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
     for series in found:
         key = series.label, series.node
         line = _draw_series(ax, series, looks, faint=key in levelled)
-        if line is not None and "alpha" in looks[key]:
-            line.set_label(style.once(ax, "other calls"))
-        elif line is not None and key not in levelled | taken:
+        if line is not None and key not in levelled | taken:
             taken.add(key)
             names.append((line, _name(series)))
     _draw_hidden(ax, [line for line, _ in names if line.get_gid() == "gas-line"])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors
 
 
-MAX_ROWS = 24  # of more changes, the largest are drawn
+MAX_ROWS = 30  # of more changes, the largest are drawn
 
 
 def gas_change(
@@ -36,7 +36,7 @@ def gas_change(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw gas before (hollow) and after (filled) each change, for at most the 24 largest changes.
+    """Draw gas before (hollow) and after (filled) each change, for at most the 30 largest changes.
 
     A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
     transactions have a row for each stratum and part of the gas: execution, io, storage and refund.
@@ -56,7 +56,8 @@ def gas_change(
     Returns
     -------
     Axes
-        The x axis is in gas units. There is one row per change, in the order of the frame.
+        The x axis is in gas units. There is one row per change, in the order of the frame, or the largest
+        changes first if not all are drawn.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,6 @@ from toolkit.plots._style import (
     is_alone,
     is_wide,
     least_height,
-    paper,
     room,
     shortened,
     size_of,
@@ -195,8 +195,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
     drawn = []
     for x, caption, colour, _ in captions:
-        behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
-        look: dict[str, Any] = {"color": as_text(colour), "annotation_clip": False, "bbox": behind} | top
+        look: dict[str, Any] = {"color": as_text(colour), "annotation_clip": False} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
@@ -214,6 +213,7 @@ def _place_captions(
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
     low, width, height = place or (box.x0 * pt, box.width * pt, box.height * pt)
     taken: list[list[tuple[float, float]]] = [[] for _ in range(2 if height > MIN_TWO_ROWS else 1)]
+    lines: list[tuple[Line2D, float]] = []
     for text, line in drawn:
         text.set_visible(True)  # a hidden text has no extent
         half, size = text.get_window_extent().width * pt / 2, float(text.get_fontsize())
@@ -230,6 +230,10 @@ def _place_captions(
         if row is not None:
             taken[row].append(span)
             text.set_position((shift, -1.3 * size * row))
+            lines.append((line, middle))
+    for line, middle in lines:  # ends below the captions that it would cross: a page's ground behind them is not known
+        crossed = [row for row, spans in enumerate(taken, 1) if any(one < middle < end for one, end in spans)]
+        line.set_ydata([0, 1 - 1.3 * size * max(crossed, default=0) / height])
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
@@ -254,16 +258,25 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
     for box, text, names in boxes:
         inside = box.get_window_extent().width - 6
         text.set_visible(True)
-        for name in names:
+        for name in [*names, *map(_two_lines, names)]:
             text.set_text(name)
-            if text.get_window_extent().width <= inside:
+            extent = text.get_window_extent()
+            if extent.width <= inside and extent.height <= box.get_window_extent().height:
                 break
         else:
+            name = names[-1]
             kept = len(name)
             while kept >= MIN_BOX_NAME and text.get_window_extent().width > inside:
                 kept -= 1
                 text.set_text(f"{name[:kept]}{ELLIPSIS}")
             text.set_visible(kept >= MIN_BOX_NAME)
+
+
+def _two_lines(name: str) -> str:
+    """Return a name on two lines, split between words near its middle."""
+    ends = [word.end() for word in re.finditer(r"_+|::| ", name)]
+    at = min(ends, key=lambda end: abs(end - len(name) / 2), default=len(name))
+    return f"{name[:at].rstrip()}\n{name[at:]}"
 
 
 def legend_below(

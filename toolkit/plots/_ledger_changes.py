@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def schedule_changes(
 
     There is one row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of
     parameters that changed by that factor. Parameters that were added or removed, or whose value was or became 0, have
-    no factor and are counted at the end of their row.
+    no factor and are counted at the end of their row. If all parameters changed by one factor, it is said instead.
 
     Parameters
     ----------
@@ -91,10 +92,18 @@ def schedule_changes(
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
     title = f"Gas schedule: {plural(len(diff), 'parameter')} changed{cut}" if title is None else title
     label = "new value / old value"
-    height = 1.3 + 0.36 * max(len(shown), 2)
+    factor = _one_factor(diff)
+    height = 1.3 + 0.36 * max(0 if factor else len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             return style.nothing(axes, "no parameter differs")
+        if factor:
+            parts = ", ".join(f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups)
+            axes.set_xlabel("")
+            axes.spines[:].set_visible(False)
+            said = f"all {plural(len(diff), 'changed parameter')} {times(factor)}"
+            axes.text(0.5, 0.75, said, ha="center", gid="one-factor")
+            return style.nothing(axes, "\n".join(wrap(parts, int(10 * style.room(axes)))))
         _draw_schedule(axes, shown, colours)
         for place, (_, rows) in enumerate(shown):
             _name_others(axes, rows, place)
@@ -102,6 +111,15 @@ def schedule_changes(
         # Colours need a legend only if some parameters rose and others fell.
         legend_below(axes, handles, wanted=legend and len(handles) > 1)
     return axes
+
+
+def _one_factor(diff: pd.DataFrame) -> float | None:
+    """Return the factor by which all of several parameters changed, or None if they have none or others."""
+    before, after = (diff[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
+    if len(diff) == 1 or not (diff["kind"] == "changed").all() or not (before * after > 0).all():
+        return None
+    factors = np.unique(np.round(after / before, 9))
+    return float(factors[0]) if len(factors) == 1 else None
 
 
 def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
@@ -168,6 +186,8 @@ def state_changes(
 ) -> Axes:
     """Draw how many state changes each resource type, table and module has, stacked by kind.
 
+    If each has one change, its kind is written instead.
+
     Parameters
     ----------
     changes : DataFrame, Simulation or TransactionFrames
@@ -213,7 +233,7 @@ def state_changes(
         if shown.empty:
             return style.nothing(axes, "no state changes")
         _draw_state(axes, shown, colours)
-        legend_below(axes, axes.containers, wanted=legend)
+        legend_below(axes, axes.containers, wanted=legend and bool(axes.containers))
     return axes
 
 
@@ -234,6 +254,14 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         (f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour, name)
         for kind, (name, colour) in zip(counts, colours.items(), strict=True)
     ]
+    if counts.to_numpy().sum(axis=1).max() == 1:  # bars of one length would show nothing
+        for gid, width, colour, name in bars:
+            ax.plot(np.zeros(int(width.sum())), rows := np.flatnonzero(width), "o", color=colour, gid=gid, label=name)
+            for row in rows.tolist():
+                style.write(ax, name, (0, row), gid="kind", offset=(9, 0))
+        ax.set(xticks=[], xlabel="", xlim=(-0.03, 1))
+        ax.spines[:].set_visible(False)
+        return
     totals = style.stacked_bars(ax, bars, named_above=named_above)
     style.write_ends(ax, totals, [number(total) for total in totals.tolist()], gid="total")
     style.whole_ticks(ax.xaxis)

@@ -300,7 +300,7 @@ def drawing(
         ax.set_xlabel(xlabel)
         if across is not None:
             # Some styles have grid lines as bright as text, which would cross out the words in a figure.
-            ax.grid(visible=True, axis=across, linewidth=0.5, alpha=None if in_page() else 0.45)
+            ax.grid(visible=True, axis=across, linewidth=0.5, alpha=None if in_page() else 0.18 if is_dark() else 0.45)
         yield ax
     finally:
         mpl.rcParams["text.usetex"] = before
@@ -490,8 +490,8 @@ def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]], *, name
 
 
 def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
-    """Return the rows with the largest weights, in the order of the frame."""
-    return frame if len(frame) <= limit else frame.iloc[np.sort(np.argsort(-weights, kind="stable")[:limit])]
+    """Return the frame; if it has more than `limit` rows, those with the largest weights, the largest first."""
+    return frame if len(frame) <= limit else frame.iloc[np.argsort(-weights, kind="stable")[:limit]]
 
 
 # ticks ----------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 What a transaction writes
 =========================
 
-Storage fees pay for state. The figure counts the resources and table items that a registration would write, by type.
+Storage fees pay for state. The figure lists the resources and table items that a registration would write.
 """
 
 import toolkit

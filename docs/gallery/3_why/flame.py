@@ -1,7 +1,7 @@
 """
 Where a call spends its gas
 ===========================
-Each function is a box above the one that called it, as wide as its gas with that of all functions that it calls. The
+Each function is a box below the one that called it, as wide as its gas with that of all functions that it calls. The
 embedded node runs the call on its state at a ledger version; on a node with bytecode, the machine does.
 """
 

@@ -65,7 +65,8 @@ def test_narrow_boxes_have_numbers_and_names_stay_in_their_boxes() -> None:
     ax = toolkit.plots.flame(Profile(root), figsize=(7, 3))
     ax.figure.draw_without_rendering()
     shown = [text for text in ax.texts if text.get_gid() == "name" and text.get_visible()]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1  a::b 2"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0x1::coin", "0x1::a", "1  a::b 2"]
+    assert len({box.get_facecolor() for box in ax.patches}) == 3
     assert "1" in {text.get_text() for text in shown}
     assert ax.get_title().startswith("Execution and io gas")
     for width in (4.0, 7.0):

@@ -65,13 +65,24 @@ def test_the_median_is_marked_and_said() -> None:
     assert set(line.get_xdata()) == {paid[25]}
 
 
+def test_the_share_of_the_tallest_bar_is_beside_it() -> None:
+    """Three of four transactions have the same gas."""
+    frame = synthetic_run.observations()
+    four = frame[frame["source"] == "committed"].head(4)
+    ax = gas_distribution(four.assign(gas_used=[50, 50, 50, 90], success=True))
+    assert [text.get_text() for text in ax.texts if text.get_gid() == "share"] == ["75 %"]
+
+
 def test_a_change_of_the_gas_schedule_begins_a_row() -> None:
     """Its median is that of the readings from the change on; other changes, and those outside, begin none."""
     frame = synthetic_run.observations()
     rows = [(synthetic_run.TENFOLD, "schedule"), (synthetic_run.UPGRADE, "code"), (9_000, "schedule")]
     ax = gas_distribution(frame, timeline=pd.DataFrame(rows, columns=["ledger_version", "kind"]))
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names == ["registrations\n26 transactions, before 2,503", "registrations\n26 transactions, from 2,503"]
+    assert names == [
+        "registrations\n26 transactions, median 63, before 2,503",
+        "registrations\n26 transactions, median 600, from 2,503",
+    ]
     late = frame[(frame["source"] == "committed") & (frame["ledger_version"] >= synthetic_run.TENFOLD)]
     medians = [line.get_xdata()[0] for line in ax.findobj(lambda artist: artist.get_gid() == "median")]
     assert medians[1] == sorted(late["gas_used"].astype(float))[12]
@@ -83,7 +94,7 @@ def test_one_source_is_drawn_at_a_time() -> None:
     """Views and simulations do not slip into the picture of committed transactions."""
     frame = synthetic_run.observations()
     names = [label.get_text() for label in gas_distribution(frame).get_yticklabels()]
-    assert names == ["registrations\n52 transactions"]
+    assert names == ["registrations\n52 transactions, median 66"]
     views = [label.get_text() for label in gas_distribution(frame, source="view@version").get_yticklabels()]
     assert len(views) == len(synthetic_run.VIEWS)
 

@@ -75,8 +75,8 @@ def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
     """The figure stays readable and says what it leaves out."""
     frame = pd.DataFrame({"label": [f"c{n}" for n in range(100)], "gas_before": 10, "gas_after": range(10, 110)})
     ax = gas_change(frame)
-    assert len(ax.get_yticklabels()) == 24
-    assert ax.get_title() == "The 24 largest of 100 gas changes"
+    assert len(ax.get_yticklabels()) == 30
+    assert ax.get_title() == "The 30 largest of 100 gas changes"
 
 
 def test_hostile_labels_break_nothing() -> None:

@@ -90,3 +90,20 @@ def test_a_schedule_without_factors_tells_what_it_has() -> None:
     ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "added", None, 1)]))
     [text] = [text for text in ax.texts if text.get_gid() == "without-factor"]
     assert (text.get_text(), text.xy[0], list(ax.get_xticks())) == ("2 added", 0, [])
+
+
+def test_changes_of_one_each_are_a_list_of_their_kinds() -> None:
+    """Bars of one length would show nothing: there are none, and no axis."""
+    rows = [("write_resource", COIN, None, None), ("delete_table_item", None, None, "0x" + "ab" * 32)]
+    ax = state_changes(changes(rows))
+    assert texts(ax, "kind") == ["write resource", "delete table item"]
+    assert (ax.containers, list(ax.get_xticks())) == ([], [])
+    assert ax.get_legend() is None
+
+
+@pytest.mark.parametrize(("after", "said"), [(20, ["all 2 changed parameters ×10"]), (30, [])])
+def test_one_factor_of_all_parameters_is_said(after: int, said: list[str]) -> None:
+    """Circles at one place would show nothing; two factors are drawn."""
+    ax = schedule_changes(schedule([("instr.add", "changed", 1, 10), ("txn.min", "changed", 2, after)]))
+    assert texts(ax, "one-factor") == said
+    assert bool(ax.collections) == (not said)
