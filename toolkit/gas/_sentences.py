@@ -278,6 +278,29 @@ def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]
     return tuple(groups[place] for place in sorted(chosen))
 
 
+def steps_of(label: str, node: str, groups: Sequence[StepGroup]) -> list[StepGroup]:
+    """Return the steps of a call, without what they changed of other calls; `groups` are sorted by version."""
+    mine = [
+        replace(group, changes=tuple(change for change in group.changes if change.label == label))
+        for group in groups
+        if group.node in {"", node}
+    ]
+    return [group for group in mine if group.changes]
+
+
+def main_steps(found: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
+    """Return at most `limit` steps of a call that explain how its ends differ, in their order.
+
+    If the call fails at one end only, the step that made the difference is one of them; the others are the largest.
+    """
+    sides = [(group.changes[0].failed_before, group.changes[0].fails_after) for group in found]
+    turned = []
+    if sides and sides[0][0] != sides[-1][1]:
+        turned = [group for group, side in zip(found, sides, strict=True) if side == (sides[0][0], sides[-1][1])][-1:]
+    large = weightiest([group for group in found if group not in turned], limit - len(turned))
+    return tuple(group for group in found if group in turned or group in large)
+
+
 def group_text(group: StepGroup, name: Renderer) -> str:
     """Return the place of a group of steps, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
@@ -391,12 +414,12 @@ def _because(group: StepGroup) -> str:
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
-    """Describe the steps of a call between two versions; of more than two, the largest."""
-    shown = found if len(found) <= 2 else weightiest(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
+    """Describe the steps of a call between two versions; of more than two, the one that explains most."""
+    shown = found if len(found) <= 2 else main_steps(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
     causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in shown]
     kinds = Counter(one.cause.label for one in found if one not in shown)
     others = " and ".join(f"{count:,} ({kind})" for kind, count in kinds.items())
-    return "; then ".join(causes) + (f"; smaller steps: {others}" if others else "")
+    return "; then ".join(causes) + (f"; other steps: {others}" if others else "")
 
 
 def change_name(change: StepChange, name: Renderer) -> str:

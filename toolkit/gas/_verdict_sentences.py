@@ -29,7 +29,7 @@ from toolkit._present.text import (
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Part, Source
-from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, shares_text
+from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
 from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
@@ -202,14 +202,24 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
 
 
 def cause_lines(here: Shown, name: Renderer) -> list[str]:
-    """Return a line for each of the largest steps between the two sides, and one that counts the others."""
-    shown = sorted(here.steps, key=lambda step: -step.weight)[:MAX_CAUSES]
+    """Return a line for each of the main steps between the two sides, and one that counts the others.
+
+    The step that explains most of a call comes before larger ones that explain less.
+    """
+    calls = dict.fromkeys((change.label, step.node) for step in here.steps for change in step.changes)
+    of_calls = (main_steps(steps_of(*call, here.steps), 1) for call in calls)
+    main = {(step.version_before, step.version_after, step.cause) for steps in of_calls for step in steps}
+
+    def order(step: StepGroup) -> tuple[bool, float]:
+        return (step.version_before, step.version_after, step.cause) not in main, -step.weight
+
+    shown = sorted(here.steps, key=order)[:MAX_CAUSES]
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
         lines.append(f"cause of {labels}: {group_text(step, name)}")
     rest = len(here.steps) - len(shown)
-    return [*lines, f"... and {plural(rest, 'smaller step')}"] if rest else lines
+    return [*lines, f"... and {plural(rest, 'more step')}"] if rest else lines
 
 
 def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, str, str]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
-from toolkit.gas._sentences import MAX_NOTE, change_clause, versions_text, weightiest
+from toolkit.gas._sentences import MAX_NOTE, change_clause, main_steps, steps_of, versions_text, weightiest
 from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, waiver_text
 from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment
@@ -64,10 +64,11 @@ def reason_text(one: Finding | None, name: Renderer) -> str:
     return f"{'' if one.why is Why.RISE else name(one.reason, MAX_NOTE)}{waiver_text(one, name)}"
 
 
-def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> list[tuple[Cause, str]]:
-    """Return the causes and the versions of the largest steps of a call."""
-    mine = [step for step in steps if step.node in {"", call[2]} and call[0] in {one.label for one in step.changes}]
-    return [(one.cause, versions_text(one)) for one in weightiest(mine, _MAX_CAUSES)]
+def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> tuple[list[tuple[Cause, str]], int]:
+    """Return the causes and the versions of the main steps of a call, and the number of its other steps."""
+    mine = steps_of(call[0], call[2], steps)
+    main = main_steps(mine, _MAX_CAUSES)
+    return [(one.cause, versions_text(one)) for one in main], len(mine) - len(main)
 
 
 def _lead(gate: Gate, steps: Sequence[StepGroup]) -> str:
