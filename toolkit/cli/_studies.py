@@ -162,11 +162,12 @@ def _found_lines(run: Run) -> list[str]:
     """Return the largest changes of a run, one a line, and its numbers of steps and observations."""
     from toolkit.gas._sentences import brief_lines
 
-    return [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run)]
+    counts = f"{plural(len(run.steps), 'step')} in {plural(len(run.observations), 'observation')}"
+    return [*brief_lines(run.steps, len(run.study.calls)), f"{counts}: {run.path}"]
 
 
 def _counts_text(run: Run) -> str:
-    """Return the number of steps and observations of a run, and its folder."""
+    """Return the number of steps, observations and failures of a run, and its folder."""
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
