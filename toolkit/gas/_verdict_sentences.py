@@ -127,10 +127,10 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
         in_table = row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named
         if in_table or row["kind"] == Kind.UNCHANGED:
             rows[in_table] += _rows(row, name, several=several)
-    said = {one.reason for one in gate.findings} if gate else set()
+    stated = {one.reason for one in gate.findings} if gate else set()
     if gate and comparison.left_out:
-        said.add(left_out_text(comparison.left_out))
-    notes = tuple(note for note in comparison.warnings if note not in said)
+        stated.add(left_out_text(comparison.left_out))
+    notes = tuple(note for note in comparison.warnings if note not in stated)
     return Shown(title, (one, two), counts, _HEAD, rows[True], lines, notes, comparison.steps, tuple(rows[False]))
 
 
