@@ -293,10 +293,8 @@ def main_steps(found: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
 
     If the call fails at one end only, the step that made the difference is one of them; the others are the largest.
     """
-    sides = [(group.changes[0].failed_before, group.changes[0].fails_after) for group in found]
-    turned = []
-    if sides and sides[0][0] != sides[-1][1]:
-        turned = [group for group, side in zip(found, sides, strict=True) if side == (sides[0][0], sides[-1][1])][-1:]
+    ends = (found[0].changes[0].fails[0], found[-1].changes[0].fails[1]) if found else (False, False)
+    turned = [group for group in found if group.changes[0].fails == ends][-1:] if ends[0] != ends[1] else []
     large = weightiest([group for group in found if group not in turned], limit - len(turned))
     return tuple(group for group in found if group in turned or group in large)
 

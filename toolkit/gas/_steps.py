@@ -238,14 +238,10 @@ class StepChange:
         return bool(self.parts) and (self.gas_before is None or self.gas_after is None)
 
     @property
-    def failed_before(self) -> bool:
-        """Whether the call failed before the change."""
-        return self.error_before is not None or self.success_before is False
-
-    @property
-    def fails_after(self) -> bool:
-        """Whether the call fails after the change."""
-        return self.error_after is not None or self.success_after is False
+    def fails(self) -> tuple[bool, bool]:
+        """Whether the call fails before and after the change."""
+        before = self.error_before is not None or self.success_before is False
+        return before, self.error_after is not None or self.success_after is False
 
     @property
     def size(self) -> float:

@@ -233,11 +233,9 @@ def cause_lines(here: Shown, name: Renderer) -> list[str]:
     calls = dict.fromkeys((change.label, step.node) for step in here.steps for change in step.changes)
     of_calls = (main_steps(steps_of(*call, here.steps), 1) for call in calls)
     main = {(step.version_before, step.version_after, step.cause) for steps in of_calls for step in steps}
-
-    def order(step: StepGroup) -> tuple[bool, float]:
-        return (step.version_before, step.version_after, step.cause) not in main, -step.weight
-
-    shown = sorted(here.steps, key=order)[:MAX_CAUSES]
+    shown = sorted(
+        here.steps, key=lambda one: ((one.version_before, one.version_after, one.cause) not in main, -one.weight)
+    )[:MAX_CAUSES]
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
@@ -298,10 +296,8 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged and not gate.unjudged_allowed:
-        if gate.rules.failures_named:
-            how = "to judge them next time, write the snapshot again"
-        else:
-            how = "to judge only the others, select their source (--source view@version)"
+        of_source = "to judge only the others, select their source (--source view@version)"
+        how = "to judge them next time, write the snapshot again" if gate.rules.failures_named else of_source
         lines.append(
             f"{how}, or waive these calls in the study ([[waiver]] with `call`, or with "
             '`source = "committed"` for all of a source)'

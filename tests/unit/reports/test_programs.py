@@ -91,9 +91,7 @@ def test_a_call_is_explained_by_the_step_since_which_it_succeeds(tmp_path):
     run = toolkit.Study(calls={"record": record}, versions=[0, 2, 3, 28, 29, 3501, 3502]).run(
         tmp_path / "run", progress=False
     )
-    steps = [
-        (one.version_after, one.changes[0].failed_before, one.changes[0].fails_after) for one in step_groups(run.steps)
-    ]
+    steps = [(one.version_after, *one.changes[0].fails) for one in step_groups(run.steps)]
     assert steps == [(3, True, True), (29, True, False), (3502, False, False)]
     comparison = toolkit.compare(run.at(0), run.at(3502))
     assert causes_of(("record", "view@version", "embedded"), comparison.steps) == (
