@@ -35,6 +35,7 @@ def demo(
     ledger-toolkit demo --out demo
     """
     from toolkit import reports
+    from toolkit.gas._sentences import brief_lines
     from toolkit.gas._study import Study
 
     if not quiet:
@@ -44,7 +45,9 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    console.print_text("\n".join([*_found_lines(run), f"Report: {written}"]))
+    counts = f"{plural(len(run.steps), 'step')} in {plural(len(run.observations), 'observation')}"
+    lines = [*brief_lines(run.steps, len(run.study.calls)), f"{counts}: {run.path}", f"Report: {written}"]
+    console.print_text("\n".join(lines))
 
 
 def node(
@@ -156,14 +159,6 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for note in run.notes:
         console.print_text(f"note: {visible(note, 400)}")
     print(_counts_text(run))
-
-
-def _found_lines(run: Run) -> list[str]:
-    """Return the largest changes of a run, one a line, and its numbers of steps and observations."""
-    from toolkit.gas._sentences import brief_lines
-
-    counts = f"{plural(len(run.steps), 'step')} in {plural(len(run.observations), 'observation')}"
-    return [*brief_lines(run.steps, len(run.study.calls)), f"{counts}: {run.path}"]
 
 
 def _counts_text(run: Run) -> str:

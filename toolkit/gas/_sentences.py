@@ -280,12 +280,8 @@ def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]
 
 def steps_of(label: str, node: str, groups: Sequence[StepGroup]) -> list[StepGroup]:
     """Return the steps of a call, without what they changed of other calls; `groups` are sorted by version."""
-    mine = [
-        replace(group, changes=tuple(change for change in group.changes if change.label == label))
-        for group in groups
-        if group.node in {"", node}
-    ]
-    return [group for group in mine if group.changes]
+    apart = ((group, tuple(change for change in group.changes if change.label == label)) for group in groups)
+    return [replace(group, changes=mine) for group, mine in apart if mine and group.node in {"", node}]
 
 
 def main_steps(found: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:

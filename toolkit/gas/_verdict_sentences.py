@@ -122,16 +122,16 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     title, lines = f"{before} compared with {after}", [*_lines(calls, name, named)]
     counts = f"{counts or 'no calls'}{model}"
     several = len({row["node"] for row in calls}) > 1
-    rows: dict[bool, list[ShownRow]] = {True: [], False: []}
+    table: list[ShownRow] = []
+    alike: list[ShownRow] = []
     for row in sorted(calls, key=_order, reverse=True):
-        in_table = row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named
-        if in_table or row["kind"] == Kind.UNCHANGED:
-            rows[in_table] += _rows(row, name, several=several)
-    stated = {one.reason for one in gate.findings} if gate else set()
-    if gate and comparison.left_out:
-        stated.add(left_out_text(comparison.left_out))
+        if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named:
+            table += _rows(row, name, several=several)
+        elif row["kind"] == Kind.UNCHANGED:
+            alike += _rows(row, name, several=several)
+    stated = {*(one.reason for one in gate.findings), left_out_text(comparison.left_out)} if gate else set()
     notes = tuple(note for note in comparison.warnings if note not in stated)
-    return Shown(title, (one, two), counts, _HEAD, rows[True], lines, notes, comparison.steps, tuple(rows[False]))
+    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike))
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
@@ -230,12 +230,9 @@ def cause_lines(here: Shown, name: Renderer) -> list[str]:
 
     The step that explains most of a call comes before larger ones that explain less.
     """
-    calls = dict.fromkeys((change.label, step.node) for step in here.steps for change in step.changes)
-    of_calls = (main_steps(steps_of(*call, here.steps), 1) for call in calls)
-    main = {(step.version_before, step.version_after, step.cause) for steps in of_calls for step in steps}
-    shown = sorted(
-        here.steps, key=lambda one: ((one.version_before, one.version_after, one.cause) not in main, -one.weight)
-    )[:MAX_CAUSES]
+    calls = {(change.label, step.node) for step in here.steps for change in step.changes}
+    main = {(one.version_after, one.cause) for call in calls for one in main_steps(steps_of(*call, here.steps), 1)}
+    shown = sorted(here.steps, key=lambda one: ((one.version_after, one.cause) not in main, -one.weight))[:MAX_CAUSES]
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))

@@ -108,19 +108,15 @@ def code(text: object, limit: int = 300, /) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-_WORD = re.compile(r"([('\"]*)(.*?(?:\(\))?)(['\"),.:;%?!]*)")  # with the punctuation around it
+_WORD = re.compile(r"([('\"]*)(.*?(?:\(\))?)(['\"),.:;%?!]*)$")  # with the punctuation around it
 # Letters, or a number or date: Markdown and GitHub make nothing else of these.
 _PLAIN = re.compile(r"([^\W\d_]+(['-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
 
 
 def prose(text: object, limit: int = 300, /) -> str:
     """Return a sentence that may quote users or the chain; each word that may be markup is a code span."""
-    return " ".join(map(_prose_word, visible(short_addresses(str(text)), limit).split()))
-
-
-def _prose_word(word: str) -> str:
-    opening, inner, closing = re.fullmatch(_WORD, word).groups()  # type: ignore[union-attr] # it matches any word
-    return word if _PLAIN.fullmatch(inner) else f"{opening}{code(inner, len(inner))}{closing}"
+    words = (_WORD.findall(word)[0] for word in visible(short_addresses(str(text)), limit).split())
+    return " ".join(f"{a}{word if _PLAIN.fullmatch(word) else code(word, len(word))}{b}" for a, word, b in words)
 
 
 def chain(text: object, limit: int = 300) -> Markup:
