@@ -225,6 +225,8 @@ def snapshot(
         raise InputError("give either --check or --diff, not both; --check also prints what changed")
     if not check and (junit is not None or waivers is not None or form is not None):
         raise InputError("--junit, --waivers and --format require --check")
+    if how := {".html": "html", ".md": "markdown"}.get(out.suffix.lower()):
+        raise InputError(f"--out {out}: --out is the snapshot file; for a page, use --check --format {how} > {out}")
     form = _format(form, None, as_json=as_json)
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)

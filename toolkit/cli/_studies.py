@@ -35,6 +35,7 @@ def demo(
     ledger-toolkit demo --out demo
     """
     from toolkit import reports
+    from toolkit.gas._sentences import brief_lines
     from toolkit.gas._study import Study
 
     if not quiet:
@@ -44,7 +45,9 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    console.print_text("\n".join([*_found_lines(run), f"Report: {written}"]))
+    counts = f"{plural(len(run.steps), 'step')} in {plural(len(run.observations), 'observation')}"
+    lines = [*brief_lines(run.steps, len(run.study.calls)), f"{counts}: {run.path}", f"Report: {written}"]
+    console.print_text("\n".join(lines))
 
 
 def node(
@@ -158,15 +161,8 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     print(_counts_text(run))
 
 
-def _found_lines(run: Run) -> list[str]:
-    """Return the largest changes of a run, one a line, and its numbers of steps and observations."""
-    from toolkit.gas._sentences import brief_lines
-
-    return [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run)]
-
-
 def _counts_text(run: Run) -> str:
-    """Return the number of steps and observations of a run, and its folder."""
+    """Return the number of steps, observations and failures of a run, and its folder."""
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"

@@ -13,7 +13,6 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, overload
 
 from toolkit._present.messages import shorten
-from toolkit._present.text import listed
 from toolkit.client._http import NETWORKS
 from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows, plain_rows
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from toolkit.wire import GasSchedule
 
 
-_MAX_NAMED = 5  # labels in one note; the frames have all
 _MEANS = ("gas_used", *(part.column for part in Part))
 # Columns of an observation that a comparison has for each side, with their names there.
 _SIDED = {name: name for name in ("success", "vm_status", *(part.column for part in Part))}
@@ -361,8 +359,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     notes = [*dict.fromkeys(unlike.values()), *_notes(sides, frames)]
     left_out = tuple(sorted({(label, Source.SIMULATE.value, node) for _, label, node in later}))
     if left_out:
-        labels = listed(dict.fromkeys(label for label, *_ in left_out), _MAX_NAMED)
-        notes.append(f"not compared: {labels}: simulations run at the head, which is after the requested version")
+        notes.append(sentences.left_out_text(left_out))
     if one != two:
         notes.append(f"{one} is compared with {two}, as requested; the same work may cost different gas")
     key = [*(["label"] if one != two else ["fingerprint", "source"]), *(["node"] if several else [])]

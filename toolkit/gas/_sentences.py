@@ -278,6 +278,23 @@ def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]
     return tuple(groups[place] for place in sorted(chosen))
 
 
+def steps_of(label: str, node: str, groups: Sequence[StepGroup]) -> list[StepGroup]:
+    """Return the steps of a call, without what they changed of other calls; `groups` are sorted by version."""
+    apart = ((group, tuple(change for change in group.changes if change.label == label)) for group in groups)
+    return [replace(group, changes=mine) for group, mine in apart if mine and group.node in {"", node}]
+
+
+def main_steps(found: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
+    """Return at most `limit` steps of a call that explain how its ends differ, in their order.
+
+    If the call fails at one end only, the step that made the difference is one of them; the others are the largest.
+    """
+    ends = (found[0].changes[0].fails[0], found[-1].changes[0].fails[1]) if found else (False, False)
+    turned = [group for group in found if group.changes[0].fails == ends][-1:] if ends[0] != ends[1] else []
+    large = weightiest([group for group in found if group not in turned], limit - len(turned))
+    return tuple(group for group in found if group in turned or group in large)
+
+
 def group_text(group: StepGroup, name: Renderer) -> str:
     """Return the place of a group of steps, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
@@ -391,12 +408,12 @@ def _because(group: StepGroup) -> str:
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
-    """Describe the steps of a call between two versions; of more than two, the largest."""
-    shown = found if len(found) <= 2 else weightiest(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
+    """Describe the steps of a call between two versions; of more than two, the one that explains most."""
+    shown = found if len(found) <= 2 else main_steps(found, 1)  # noqa: PLR2004 - more would be a page, not a sentence
     causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in shown]
     kinds = Counter(one.cause.label for one in found if one not in shown)
     others = " and ".join(f"{count:,} ({kind})" for kind, count in kinds.items())
-    return "; then ".join(causes) + (f"; smaller steps: {others}" if others else "")
+    return "; then ".join(causes) + (f"; other steps: {others}" if others else "")
 
 
 def change_name(change: StepChange, name: Renderer) -> str:

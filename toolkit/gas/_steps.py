@@ -238,6 +238,12 @@ class StepChange:
         return bool(self.parts) and (self.gas_before is None or self.gas_after is None)
 
     @property
+    def fails(self) -> tuple[bool, bool]:
+        """Whether the call fails before and after the change."""
+        before = self.error_before is not None or self.success_before is False
+        return before, self.error_after is not None or self.success_after is False
+
+    @property
     def size(self) -> float:
         """Absolute logarithm of the ratio of gas; a call that stops returning a result counts as a factor of 4."""
         if self.is_usage:

@@ -29,7 +29,7 @@ from toolkit._present.text import (
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Part, Source
-from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, shares_text
+from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
 from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
@@ -60,6 +60,7 @@ _PAIRED_COLUMNS = (*_PAIRED_COUNTS, "change_least", "change_median", "change_mos
 MAX_NAME = 200  # characters of the name of a side
 MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
+_MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
 
@@ -84,7 +85,8 @@ class ShownRow(NamedTuple):
 class Shown:
     """What is shown of a comparison in each format: its sides, counts, a table, and lines on what it leaves out.
 
-    `sides` are the baseline and the candidate, `steps` those in between.
+    `sides` are the baseline and the candidate, `steps` those in between. `unchanged` are the rows of the calls whose
+    gas is the same, which only a page has room for.
     """
 
     title: str
@@ -93,11 +95,19 @@ class Shown:
     head: tuple[str, ...]
     rows: list[ShownRow]
     lines: list[str]
+    notes: tuple[str, ...] = ()
     steps: tuple[StepGroup, ...] = ()
+    unchanged: tuple[ShownRow, ...] = ()
+
+    @property
+    def all_lines(self) -> list[str]:
+        """The lines, and one that names the calls that are unchanged."""
+        labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged))
+        return [*self.lines, f"{Kind.UNCHANGED}: {labels}"] if labels else self.lines
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
-    """Return what a comparison shows, without the reasons of the calls that `gate` names.
+    """Return what a comparison shows, without the reasons and the notes that `gate` states.
 
     `name` makes text from users and the chain safe for the format.
     """
@@ -111,7 +121,17 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     one, two = (name(f"{side}{about}", MAX_NAME) for side, about in both)
     title, lines = f"{before} compared with {after}", [*_lines(calls, name, named)]
     counts = f"{counts or 'no calls'}{model}"
-    return Shown(title, (one, two), counts, _HEAD, [*_rows(calls, name)], lines, comparison.steps)
+    several = len({row["node"] for row in calls}) > 1
+    table: list[ShownRow] = []
+    alike: list[ShownRow] = []
+    for row in sorted(calls, key=_order, reverse=True):
+        if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named:
+            table += _rows(row, name, several=several)
+        elif row["kind"] == Kind.UNCHANGED:
+            alike += _rows(row, name, several=several)
+    stated = {*(one.reason for one in gate.findings), left_out_text(comparison.left_out)} if gate else set()
+    notes = tuple(note for note in comparison.warnings if note not in stated)
+    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike))
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
@@ -123,7 +143,13 @@ def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
     calls = plain_rows(comparison.calls)
     cells = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
     rows = [ShownRow(call_of(row), mine) for row, mine in zip(calls, cells, strict=True)]
-    return Shown(title, sides, counts or "no transactions", _PAIRED_HEAD, rows, [])
+    return Shown(title, sides, counts or "no transactions", _PAIRED_HEAD, rows, [], comparison.warnings)
+
+
+def left_out_text(left_out: Iterable[tuple[str, str, str]]) -> str:
+    """Return the note on simulations that are excluded because they were made after a requested version."""
+    labels = listed(dict.fromkeys(label for label, *_ in left_out), _MAX_NAMED)
+    return f"not compared: {labels}: simulations run at the head, which is after the requested version"
 
 
 def call_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -133,12 +159,12 @@ def call_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return a comparison, and the verdict of its gate, for a terminal."""
-    here = comparison.shown(label_text)
+    here = comparison.shown(label_text, gate)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
-    lines += [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
+    lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     table = text_table([row.cells for row in here.rows], head=here.head, numbers_from=1, indent="  ")
     return "\n".join(
-        [*lines, "", here.counts, *(table if here.rows else ()), *cause_lines(here, label_text), *here.lines]
+        [*lines, "", here.counts, *(table if here.rows else ()), *cause_lines(here, label_text), *here.all_lines]
     )
 
 
@@ -147,41 +173,37 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
     here = comparison.shown(label_text)
     rows = [tuple(map(html.escape, row.cells)) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
-    notes = [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
+    notes = [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     above, below = (
         "".join(f"<p>{html.escape(line)}</p>" for line in some)
-        for some in ([*notes, here.counts], [*cause_lines(here, label_text), *here.lines])
+        for some in ([*notes, here.counts], [*cause_lines(here, label_text), *here.all_lines])
     )
     return literal(f"{above}{table}{below}")
 
 
-def _rows(calls: Iterable[Mapping[str, Any]], name: Renderer) -> Iterator[ShownRow]:
-    """Yield table rows of the changed and unreachable calls, the largest rise first."""
-    rows = [row for row in calls if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE}]
-    rows.sort(key=_order, reverse=True)
-    several = len({row["node"] for row in rows}) > 1
-    for row in rows:
-        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
-        node = f" ({name(row['node'])})" if several else ""
-        change = row["change"]
-        sides = [_outcome_text(row, side, name) for side in ("before", "after")]
-        moved = "" if change is None else signed(change)
-        relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
-        ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
-        versions = version_range(ends[0], ends[-1]) if ends else ""
-        call = call_of(row)
-        yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
-        if row["fee_before"] is not None and row["fee_after"] is not None:
-            fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
-            rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
-            price = f"fee in octas, at {row['fee_price']:,} per gas unit"
-            bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
-            yield ShownRow(call, (price, *fees, rise, bounds, ""), is_part=True)
-        for column, part in _PARTS.items():
-            before, after = row[f"{column}_before"], row[f"{column}_after"]
-            if before is not None and after is not None and before != after:
-                cells = (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
-                yield ShownRow(call, cells, is_part=True)
+def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[ShownRow]:
+    """Yield the rows of a call in the table, with its node if there are several."""
+    source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
+    node = f" ({name(row['node'])})" if several else ""
+    change = row["change"]
+    sides = [_outcome_text(row, side, name) for side in ("before", "after")]
+    moved = "" if change is None or row["kind"] == Kind.UNCHANGED else signed(change)
+    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+    ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
+    versions = version_range(ends[0], ends[-1]) if ends else ""
+    call = call_of(row)
+    yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
+    if row["fee_before"] is not None and row["fee_after"] is not None:
+        fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
+        rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
+        price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+        bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
+        yield ShownRow(call, (price, *fees, rise, bounds, ""), is_part=True)
+    for column, part in _PARTS.items():
+        before, after = row[f"{column}_before"], row[f"{column}_after"]
+        if before is not None and after is not None and before != after:
+            cells = (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
+            yield ShownRow(call, cells, is_part=True)
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
@@ -195,6 +217,8 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     error, gas = row[f"error_{side}"], row[f"gas_{side}"]
     if error is not None:
         return name(error)
+    if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
+        return ""
     if row[f"count_{side}"] == 0:
         return "not called"
     text = "no gas reported" if gas is None else f"{gas:,}"
@@ -202,14 +226,19 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
 
 
 def cause_lines(here: Shown, name: Renderer) -> list[str]:
-    """Return a line for each of the largest steps between the two sides, and one that counts the others."""
-    shown = sorted(here.steps, key=lambda step: -step.weight)[:MAX_CAUSES]
+    """Return a line for each of the main steps between the two sides, and one that counts the others.
+
+    The step that explains most of a call comes before larger ones that explain less.
+    """
+    calls = {(change.label, step.node) for step in here.steps for change in step.changes}
+    main = {(one.version_after, one.cause) for call in calls for one in main_steps(steps_of(*call, here.steps), 1)}
+    shown = sorted(here.steps, key=lambda one: ((one.version_after, one.cause) not in main, -one.weight))[:MAX_CAUSES]
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
         lines.append(f"cause of {labels}: {group_text(step, name)}")
     rest = len(here.steps) - len(shown)
-    return [*lines, f"... and {plural(rest, 'smaller step')}"] if rest else lines
+    return [*lines, f"... and {plural(rest, 'more step')}"] if rest else lines
 
 
 def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, str, str]]) -> Iterator[str]:
@@ -222,10 +251,8 @@ def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[s
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
     rest = [row for row in calls if call_of(row) not in said]
-    for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
-        # A regression is not listed as unchanged: some of its transactions cost more, although its mean may not.
-        listed = rest if kind is Kind.UNCHANGED else calls
-        if alike := [row for row in listed if row["kind"] == kind]:
+    for kind in (Kind.ADDED, Kind.REMOVED):
+        if alike := [row for row in rest if row["kind"] == kind]:
             yield f"{kind}: {labels(alike)}"
     for row in (row for row in rest if row["not_judged"]):
         yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
@@ -266,9 +293,11 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged and not gate.unjudged_allowed:
+        of_source = "to judge only the others, select their source (--source view@version)"
+        how = "to judge them next time, write the snapshot again" if gate.rules.failures_named else of_source
         lines.append(
-            "to judge only the others, select their source (--source view@version), or waive these calls in the study "
-            '([[waiver]] with `call`, or with `source = "committed"` for all of a source)'
+            f"{how}, or waive these calls in the study ([[waiver]] with `call`, or with "
+            '`source = "committed"` for all of a source)'
         )
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
@@ -388,7 +417,8 @@ class Why(Enum):
     """What a gate found of a call that did not pass; the value is the wording, or the function that writes it."""
 
     REMOVED = "missing from the after side"
-    ADDED = "only on the after side"
+    ADDED = "not in the baseline"
+    NOT_IN_SNAPSHOT = "not in the snapshot yet: write it again, or waive the call"
     READ_ONCE = "it was read once, so nothing can be compared"
     NOT_OBSERVED = "the study names this call, but neither side observed it"
     NOT_COMPARED = "{text}"

@@ -1,6 +1,7 @@
 """The templates of reports, the content that they share, and the escaping of text in each format.
 
-In HTML, `chain` escapes text from users and the chain. In Markdown, `code` puts such text in code spans.
+In HTML, `chain` escapes text from users and the chain. In Markdown, `code` puts such text in code spans; in sentences
+that quote it, `prose` puts only the words there that may be markup.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"chain": chain, "code": code, "number": number, "plural": plural, "visible": visible}
+    made.filters |= {
+        "chain": chain,
+        "code": code,
+        "number": number,
+        "prose": prose,
+        "plural": plural,
+        "visible": visible,
+    }
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "chain": chain,
@@ -50,6 +58,7 @@ def environment() -> Environment:
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
         "others_text": sentences.others_text,
+        "prose": prose,
         "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
         "version_range": version_range,
@@ -97,6 +106,17 @@ def code(text: object, limit: int = 300, /) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if "`" in (shown[0], shown[-1]) else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+_WORD = re.compile(r"([('\"]*)(.*?(?:\(\))?)(['\"),.:;%?!]*)$")  # with the punctuation around it
+# Letters, or a number or date: Markdown and GitHub make nothing else of these.
+_PLAIN = re.compile(r"([^\W\d_]+(['-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
+
+
+def prose(text: object, limit: int = 300, /) -> str:
+    """Return a sentence that may quote users or the chain; each word that may be markup is a code span."""
+    words = (_WORD.findall(word)[0] for word in visible(short_addresses(str(text)), limit).split())
+    return " ".join(f"{a}{word if _PLAIN.fullmatch(word) else code(word, len(word))}{b}" for a, word, b in words)
 
 
 def chain(text: object, limit: int = 300) -> Markup:

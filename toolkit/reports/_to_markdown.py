@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.gas._sentences import MAX_NOTE
-from toolkit.reports._templates import code, content, environment
+from toolkit.reports._templates import code, content, environment, prose
 from toolkit.reports._verdict import verdict_markdown
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     -------
     str
     """
-    notes = [f"note: {code(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
-    lines = [f"- {line}" for line in (*comparison.shown(code, gate).lines, *notes)]
+    shown = comparison.shown(code, gate)
+    notes = [f"note: {prose(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *shown.notes)]
+    lines = [f"- {line}" for line in (*shown.all_lines, *notes)]
     return "\n".join([verdict_markdown(comparison, gate), "", *lines]).rstrip() + "\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
-from toolkit.gas._sentences import MAX_NOTE, change_clause, versions_text, weightiest
+from toolkit.gas._sentences import MAX_NOTE, change_clause, main_steps, steps_of, versions_text, weightiest
 from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, waiver_text
 from toolkit.plots._style import page_colours
-from toolkit.reports._templates import chain, code, environment
+from toolkit.reports._templates import chain, code, environment, prose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +61,14 @@ def reason_text(one: Finding | None, name: Renderer) -> str:
     """Return why a call did not pass, and its waiver; that its gas rose is in the table."""
     if one is None:
         return ""
-    return f"{'' if one.why is Why.RISE else name(one.reason, MAX_NOTE)}{waiver_text(one, name)}"
+    return f"{'' if one.why is Why.RISE else name(one.reason, MAX_NOTE)}{waiver_text(one, name)}".strip()
 
 
-def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> list[tuple[Cause, str]]:
-    """Return the causes and the versions of the largest steps of a call."""
-    mine = [step for step in steps if step.node in {"", call[2]} and call[0] in {one.label for one in step.changes}]
-    return [(one.cause, versions_text(one)) for one in weightiest(mine, _MAX_CAUSES)]
+def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> tuple[list[tuple[Cause, str]], int]:
+    """Return the causes and the versions of the main steps of a call, and the number of its other steps."""
+    mine = steps_of(call[0], call[2], steps)
+    main = main_steps(mine, _MAX_CAUSES)
+    return [(one.cause, versions_text(one)) for one in main], len(mine) - len(main)
 
 
 def _lead(gate: Gate, steps: Sequence[StepGroup]) -> str:
@@ -96,9 +97,12 @@ def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
 
 
 def verdict_content(
-    comparison: Comparison | PairedComparison, gate: Gate | None, name: Renderer = chain
+    comparison: Comparison | PairedComparison, gate: Gate | None, name: Renderer = chain, said: Renderer = chain
 ) -> dict[str, Any]:
-    """Return what templates show of a verdict: its headline, the name of its colour, and the calls by verdict."""
+    """Return what templates show of a verdict: its headline, the name of its colour, and the calls by verdict.
+
+    `name` makes labels safe, and `said` sentences that quote them.
+    """
     shown = comparison.shown(name, gate)
     return {
         "gate": gate,
@@ -107,8 +111,9 @@ def verdict_content(
         "state": gate.verdict.replace(" ", "-") if gate else "none",
         "lead": _lead(gate, shown.steps) if gate else "",
         "sections": sections(shown, gate, name),
-        "causes": cause_lines(shown, name),
-        "notes": [*(gate.notes if gate else ()), *comparison.warnings],
+        "unchanged": [("Unchanged", "none", [(None, [row]) for row in shown.unchanged])] if shown.unchanged else [],
+        "causes": cause_lines(shown, said),
+        "notes": [*(gate.notes if gate else ()), *shown.notes],
         "causes_of": causes_of,
         "reason_text": reason_text,
     }
@@ -133,4 +138,4 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
 
 def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
-    return environment().get_template("verdict.md.j2").render(verdict_content(comparison, gate, code)).strip()
+    return environment().get_template("verdict.md.j2").render(verdict_content(comparison, gate, code, prose)).strip()

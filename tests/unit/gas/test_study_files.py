@@ -214,7 +214,7 @@ def test_the_page_of_the_study_file_has_every_key():
 
 
 def uncommented(text):
-    """Return the starter with the choices it offers in comments taken: the other node, the search, the waiver."""
+    """Return the starter with the choices it offers in comments taken: node, search, limits, waiver."""
     taken = (
         text.replace('node = "embedded" ', "# ").replace('plan = "0:-1/200" ', "# ").replace("# plan =", "## plan =")
     )
@@ -225,13 +225,16 @@ def uncommented(text):
         "find_steps",
         "initial",
         "max_requests",
+        "percent",
         "gas_units",
         "call",
         "reason",
         "expires",
     ):
         taken = taken.replace(f"# {key} =", f"{key} =")
-    return taken.replace("# [[waiver]]", "[[waiver]]")
+    for table in ("[[waiver]]", "[thresholds]", "[call.thresholds]"):
+        taken = taken.replace(f"# {table}", table)
+    return taken
 
 
 def test_what_the_starter_offers_in_comments_works_too(tmp_path):

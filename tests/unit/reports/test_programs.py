@@ -11,11 +11,14 @@ import pytest
 
 import toolkit
 from tests.unit.gas.observed import frame, row
-from toolkit._present.text import PERCENT
+from toolkit._present.text import PERCENT, visible
 from toolkit.gas._compare import compare
+from toolkit.gas._observations import Cause
+from toolkit.gas._steps import step_groups
+from toolkit.gas._verdict_sentences import cause_lines
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
-from toolkit.reports._verdict import verdict_content, verdict_html
+from toolkit.reports._verdict import causes_of, verdict_content, verdict_html
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "waived", "reason": "known", "expires": "2026-06-01"}
@@ -77,9 +80,34 @@ def test_a_cause_of_several_calls_is_listed_once(tmp_path):
     places = [(step.version_after, {change.label for change in step.changes}) for step in comparison.steps]
     assert places == [(2252, {"price"}), (3502, {"price", "size"})]
     for text in (verdict_html(comparison, gate), comparison_markdown(comparison, gate)):
-        assert text.count("set_gas_schedule by") == text.count("publish_package_txn by") == 1
+        assert text.count("set_gas_schedule") == text.count("publish_package_txn") == 1
         assert ": embedded, version 2,251, read " in text
         assert ": embedded, version 3,502, read " in text
+
+
+def test_a_call_is_explained_by_the_step_since_which_it_succeeds(tmp_path):
+    """Not by the code with which it still fails, nor by a later rise alone; what is left out is counted."""
+    record = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
+    run = toolkit.Study(calls={"record": record}, versions=[0, 2, 3, 28, 29, 3501, 3502]).run(
+        tmp_path / "run", progress=False
+    )
+    steps = [(one.version_after, *one.changes[0].fails) for one in step_groups(run.steps)]
+    assert steps == [(3, True, True), (29, True, False), (3502, False, False)]
+    comparison = toolkit.compare(run.at(0), run.at(3502))
+    assert causes_of(("record", "view@version", "embedded"), comparison.steps) == (
+        [(Cause.STATE, "29"), (Cause.SCHEDULE, "3,502")],
+        1,
+    )
+    assert comparison.calls["explanation"].item().startswith("at version 29 ")
+    assert "at version 29 " in cause_lines(comparison.shown(visible), visible)[0]
+
+
+def test_a_page_that_passes_lists_what_is_unchanged():
+    """With its gas; text and Markdown name it only."""
+    comparison = compare(frame(row(1, 100)), frame(row(2, 100)))
+    shown = verdict_content(comparison, comparison.gate("2%"))
+    assert [one.cells[1:4] for one in shown["shown"].unchanged] == [("100", "100", "")]
+    assert '<td class="n" data-name="after">100</td>' in verdict_html(comparison, comparison.gate("2%"))
 
 
 def test_calls_that_are_allowed_although_not_judged_are_named(judged):

@@ -26,7 +26,7 @@ from toolkit.errors import InputError
 from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
-from toolkit.reports._templates import code
+from toolkit.reports._templates import code, prose
 from toolkit.reports._to_html import overview_calls
 from toolkit.reports._to_markdown import render_markdown
 
@@ -279,6 +279,29 @@ def test_code_spans_hold_anything(text: str) -> None:
     html = MarkdownIt("commonmark").enable("table").render(f"| a | b |\n| - | - |\n| {code(text)} | z |\n")
     assert html.count("<code>") == 1
     assert "<td>z</td>" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**bold** _a b_",
+        "`a b`",
+        "[x](http://e.io)",
+        "https://e.io, www.e.io",
+        "a@b.io @me #12 GH-12",
+        "<b>",
+        "a|b",
+        "![i](u)",
+    ],
+)
+def test_sentences_hold_no_markup(text: str) -> None:
+    """What may be markup in a quoted text is in code spans; words, figures and their punctuation are not."""
+    shown = f"a rise ({text}) over 2 % since 2026-06-01, or 'names of {text}'."
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(f"| a | b |\n| - | - |\n| {prose(shown)} | z |\n")
+    outside = re.sub(r"<code>.*?</code>", "", html)
+    assert set(re.findall(r"</?(\w+)", outside)) == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert not re.search(r"[@#\[_*`]|http|www|GH-", outside)
+    assert prose("at 2 %, 'size' of 0x1::m (×3): f() ran") == "at 2 %, 'size' of `0x1::m` (×3): `f()` ran"
 
 
 def test_json_has_the_same_facts() -> None:
