@@ -182,7 +182,7 @@ def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path,
     run = study.run(tmp_path / "run", progress=False)
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
     text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
-    assert page.index(f">{verdict}<") < page.index("<h1>")
+    assert page.index("<h1>") < page.index(f">{verdict}<") < page.index("<h2")
     assert text.startswith(f"**{verdict}**")
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["gate"]["verdict"] == {"FAIL": "failed", "PASS": "passed"}[verdict]

@@ -12,6 +12,7 @@ from markupsafe import Markup
 import toolkit
 from toolkit import reports
 from toolkit.cli import _studies as studies
+from toolkit.gas._sentences import brief_lines
 from toolkit.gas._study_file import write_starter
 from toolkit.widgets._gas_explorer import _outcome
 
@@ -105,7 +106,7 @@ def test_bars_end_with_the_gas_used(run):
 
 def test_the_demo_prints_at_most_twelve_lines(demo):
     """What was found, and where the report is; a line about several calls is true of each."""
-    lines = studies._found_lines(demo)
+    lines = brief_lines(demo.steps, len(demo.study.calls))
     assert lines[1].startswith("vault share price: ")  # the same transaction made another call available
     assert len(lines) <= 8  # four are left for what is built and where the report is
     assert "×7 to ×10 at version 3,502 (2026-05-06)" in lines[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 Task = TypeVar("Task")
@@ -43,6 +44,9 @@ def as_completed(
     """
     waiting, begun = enumerate(tasks), 0
     pending: dict[Future[Result], int] = {}
+    # `concurrent.futures.wait` locks all futures: an interrupt meanwhile would leave them locked, their workers would
+    # wait for ever, and the process would not end.
+    ended: SimpleQueue[Future[Result]] = SimpleQueue()
 
     def failed_then_place(future: Future[Result]) -> tuple[bool, int]:
         return future.cancelled() or future.exception() is not None, pending[future]
@@ -53,11 +57,17 @@ def as_completed(
             if ahead is not None:
                 room = min(room, min(pending.values(), default=begun) + ahead - begun)
             for place, task in islice(waiting, room):
-                pending[pool.submit(function, *task)] = place
-                begun = place + 1
+                future = pool.submit(function, *task)
+                pending[future], begun = place, place + 1
+                future.add_done_callback(ended.put)
             if not pending:
                 return
-            done = wait(pending, MAX_WAIT_S, return_when=FIRST_COMPLETED).done
+            try:
+                done = [ended.get(timeout=MAX_WAIT_S)]
+                while not ended.empty():
+                    done.append(ended.get())
+            except Empty:
+                continue
             for future in sorted(done, key=failed_then_place):
                 yield pending.pop(future), future.result()
     finally:

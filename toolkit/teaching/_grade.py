@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pandas as pd
 from toolkit._present.messages import not_installed
 from toolkit._present.text import visible
 from toolkit.client._progress import progress_bar
+from toolkit.client._threads import as_completed
 from toolkit.errors import InputError
 from toolkit.teaching._answers import GivenAnswer, StoryTrial
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
@@ -84,22 +85,22 @@ def grade(
     for package in ("nbclient", "ipykernel"):
         if find_spec(package) is None:
             raise InputError(not_installed("grade", package, "notebook"))
-    place, own = Path(folder), None if exercises is None else Path(exercises)
+    root, own = Path(folder), None if exercises is None else Path(exercises)
     known = read_exercises(own or PACKAGED)
     try:
-        students = sorted(one for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
+        students = sorted(one for one in root.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}; expected a folder with one subfolder per student") from None
-    if not any(place.glob("*/**/*.ipynb")):
+    if not any(root.glob("*/**/*.ipynb")):
         raise InputError(f"{folder} has no subfolders with notebooks; expected one subfolder per student")
     copies: dict[int, Copy] = {}
     frame = _written(copies, known, out)  # so that a folder that cannot be written is an error now
     workers = min(jobs or os.cpu_count() or 1, len(students))
     with ThreadPoolExecutor(workers) as pool, progress_bar(len(students), "grading", show=progress) as bar:
-        graded = {pool.submit(_grade_copy, one, known, own, seconds): number for number, one in enumerate(students, 1)}
+        tasks = ((one, known, own, seconds) for one in students)
         try:
-            for done in as_completed(graded):
-                copies[graded[done]] = done.result()
+            for place, copy in as_completed(pool, _grade_copy, tasks, workers):
+                copies[place + 1] = copy
                 frame = _written(copies, known, out)
                 bar.advance(1)
         finally:
