@@ -64,8 +64,8 @@ class Comparison:
         of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
         the share of transactions that fail. ``cause`` and ``explanation`` come from the steps between the two
         versions, if a run has them.
-    warnings : tuple of str
-        Differences that make the two sides hard to compare, such as different node builds.
+    notes : tuple of str
+        Differences that make the two sides hard to compare, such as different gas schedules.
     names : tuple of str
         Names of the two sides.
     study : Study or None
@@ -98,7 +98,7 @@ class Comparison:
     """
 
     calls: pd.DataFrame
-    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     names: tuple[str, str] = ("before", "after")
     study: Study | None = None
     left_out: tuple[tuple[str, str, str], ...] = ()
@@ -109,6 +109,12 @@ class Comparison:
     fees: Mapping[tuple[str, str], FeeChange] = field(default_factory=dict)
     steps: tuple[StepGroup, ...] = ()
     about: tuple[str, str] = ("", "")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes, and what cannot be compared: nodes, and simulations made after a requested version."""
+        later = (sentences.left_out_text(self.left_out),) if self.left_out else ()
+        return (*dict.fromkeys(self.unlike.values()), *self.notes, *later)
 
     def _of(self, kind: Kind) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -356,10 +362,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     frames = [_chosen(side.last, wanted, marks) for side, wanted in zip(sides, sources, strict=True)]
     several = max(frame["node"].nunique() for frame in frames) > 1
     unlike = dict(_unlike(sides, frames, several=several))
-    notes = [*dict.fromkeys(unlike.values()), *_notes(sides, frames)]
+    notes = [*_notes(sides, frames)]
     left_out = tuple(sorted({(label, Source.SIMULATE.value, node) for _, label, node in later}))
-    if left_out:
-        notes.append(sentences.left_out_text(left_out))
     if one != two:
         notes.append(f"{one} is compared with {two}, as requested; the same work may cost different gas")
     key = [*(["label"] if one != two else ["fingerprint", "source"]), *(["node"] if several else [])]
@@ -378,7 +382,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     studies = [side.study for side in sides if side.study]
     return Comparison(
         calls=frame_of_rows(COMPARISON, rows),
-        warnings=tuple(notes),
+        notes=tuple(notes),
         names=(first.name or "before", last.name or "after"),
         study=last.study,
         left_out=left_out,

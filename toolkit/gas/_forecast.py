@@ -112,7 +112,7 @@ def forecast(
         )
     with ExitStack() as stack:
         calls = list(_calls(observed, node, stack))
-        # The contracts of an embedded node are no bytecode, so its transactions are executed on a fork.
+        # The contracts of an embedded node are not bytecode, so its transactions are executed on a fork.
         with_bytecode = [call for call in calls if served_ledger(call.node.url) is None]
         replayed = _replayed([call for call in with_bytecode if call.source is Source.COMMITTED], schedule)
         rows = [row for call in calls for row in _rows(call, replayed.get(id(call)) or _executed(call, schedule))]

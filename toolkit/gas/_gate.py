@@ -183,10 +183,10 @@ def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None
     if row["kind"] == Kind.REMOVED:
         return Finding.of(row, Verdict.MISSING, Why.REMOVED)
     if row["kind"] == Kind.ADDED:
-        return Finding.of(row, Verdict.NO_BASELINE, Why.NOT_IN_SNAPSHOT if rules.failures_named else Why.ADDED)
+        return Finding.of(row, Verdict.NO_BASELINE, Why.NOT_IN_SNAPSHOT if rules.of_snapshot else Why.ADDED)
     if Source.COMMITTED in row["source"]:
         return _found_in_fees(row, limits, fees)
-    return _found_exactly(row, limits, failures_listed=rules.failures_named)
+    return _found_exactly(row, limits, failures_listed=rules.of_snapshot)
 
 
 def _found_in_fees(row: Mapping[str, Any], limits: Threshold | None, fees: FeeChange | None) -> Finding:

@@ -196,15 +196,15 @@ class Rules:
     waivers : tuple of Waiver
     named : mapping of label to Source
         The calls of the study. Each must be judged or waived.
-    failures_named : bool
-        Whether the before side lists the calls that fail, as a snapshot does; these may fail again in the same way.
+    of_snapshot : bool
+        Whether the before side is a snapshot. It lists the calls that fail, which may fail again in the same way.
     """
 
     threshold: Threshold | None
     own: Mapping[str, Threshold]
     waivers: tuple[Waiver, ...]
     named: Mapping[str, Source] = field(default_factory=dict)
-    failures_named: bool = False
+    of_snapshot: bool = False
 
     def renamed(self, labels: Mapping[str, str]) -> Rules:
         """Return the rules with alternative names of calls replaced by the labels that a comparison uses."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_UNKNOWN_YEAR = 1970  # of the observations of a snapshot, which has no times
 _MAX_NAMED = 5  # labels or columns in one message; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
@@ -106,6 +105,8 @@ class Side:
         The requested version; None for the end of the run.
     stored : mapping of (str, str) to Ran
         Of a snapshot: what committed transactions paid, by fingerprint and node.
+    has_times : bool
+        Whether the observations have times; those of a snapshot have none.
     oldest : bool
         Whether the side is the beginning of the run: what ran before the first change.
     """
@@ -118,6 +119,7 @@ class Side:
     run: Run | None = None
     until: int | None = None
     stored: Mapping[tuple[str, str], Ran] = field(default_factory=dict)
+    has_times: bool = True
     oldest: bool = False
 
     @property
@@ -127,8 +129,8 @@ class Side:
             return ""
         versions = self.last["ledger_version"]
         version = int(versions.min() if self.oldest else versions.max()) if self.until is None else self.until
-        read = self.run.record.finished_at if self.run else self.last["observed_at"].max()
-        when = f", read {read:%Y-%m-%d %H:%M} UTC" if read and read.year > _UNKNOWN_YEAR else ""
+        read = self.run.record.finished_at if self.run else self.last["observed_at"].max() if self.has_times else None
+        when = f", read {read:%Y-%m-%d %H:%M} UTC" if read else ""
         return f": {', '.join(sorted(self.last['node'].unique()))}, version {version:,}{when}"
 
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:

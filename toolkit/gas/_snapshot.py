@@ -329,7 +329,7 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
         if isinstance(cost, Paid):
             fees, last = Fees.from_counts(cost.fees, cost.failed), facts.ledger_version
             stored[row["fingerprint"], line.node] = Ran(since=cost.since, last=last, stored=fees, price=cost.price)
-    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored)
+    return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored, has_times=False)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -366,7 +366,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     }
-    return replace(found, warnings=(*found.warnings, *notes), unlike={**found.unlike, **above})
+    return replace(found, notes=(*found.notes, *notes), unlike={**found.unlike, **above})
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
@@ -408,4 +408,4 @@ def check_snapshot(
     """
     study = comparison.study
     rules = rules_of(None if study and study.thresholds else 0, study, waivers)
-    return comparison.judged_by(replace(rules, failures_named=True), today=today, max_age=max_age)
+    return comparison.judged_by(replace(rules, of_snapshot=True), today=today, max_age=max_age)

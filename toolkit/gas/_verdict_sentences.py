@@ -129,8 +129,7 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
             table += _rows(row, name, several=several)
         elif row["kind"] == Kind.UNCHANGED:
             alike += _rows(row, name, several=several)
-    stated = {*(one.reason for one in gate.findings), left_out_text(comparison.left_out)} if gate else set()
-    notes = tuple(note for note in comparison.warnings if note not in stated)
+    notes = comparison.notes if gate else comparison.warnings
     return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike))
 
 
@@ -294,7 +293,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         lines.append(f"{why}, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged and not gate.unjudged_allowed:
         of_source = "to judge only the others, select their source (--source view@version)"
-        how = "to judge them next time, write the snapshot again" if gate.rules.failures_named else of_source
+        how = "to judge them next time, write the snapshot again" if gate.rules.of_snapshot else of_source
         lines.append(
             f"{how}, or waive these calls in the study ([[waiver]] with `call`, or with "
             '`source = "committed"` for all of a source)'

@@ -122,7 +122,7 @@ def gas_by_version(
     -------
     Axes
         The x axis is in ledger versions, even if it is scaled by time; the y axis is in gas units. If calls have rows,
-        there is no y axis; if all observations are at one version, the x axis is in gas units.
+        the figure has no y axis; if all observations are at one version, the x axis is in gas units.
 
     Raises
     ------

@@ -84,7 +84,7 @@ def test_ticks_are_factors_both_ways() -> None:
 
 
 def test_a_schedule_without_factors_tells_what_it_has() -> None:
-    """Equal values are no change; without a factor there is no axis, and what was added is told inside."""
+    """Equal values are not changes; without a factor the figure has no axis and states what was added."""
     ax = schedule_changes(schedule([("txn.a", "changed", 3, 3), ("txn.b", "unchanged", 1, 1)]))
     assert ax.get_title() == "Gas schedule: 0 parameters changed"
     ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "added", None, 1)]))

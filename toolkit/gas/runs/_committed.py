@@ -154,7 +154,7 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
         tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
         frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.storage_prices)
         note, found = committed.judge_call(frame, about, plan.timeline, call.function)
-        if plan.model or not found:  # the contracts of an embedded node are no bytecode
+        if plan.model or not found:  # the contracts of an embedded node are not bytecode
             rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         else:
             kinds = {words: mine["ledger_version"].tolist() for words, mine in committed.kinds_of(frame)}
