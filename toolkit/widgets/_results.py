@@ -371,19 +371,8 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
 
 def frame_outcome(frame: pd.DataFrame) -> tuple[str, str]:
     """Return the kind of message and the words that describe the outcome of a read over versions."""
-    count, absent = len(failures(frame)), _last_unavailable(frame) is not None
-    return "bad" if count == len(frame) else "mixed" if count and not absent else "good", frame_words(frame)[0]
-
-
-def _last_unavailable(frame: pd.DataFrame) -> int | None:
-    """Return the last version without the function, if each failed read is from before it existed; otherwise None."""
-    failed = failures(frame)
-    answered = frame["ledger_version"].drop(failed.index)
-    # The VM has a code for every other reason why a function refuses its arguments.
-    known = not failed.empty and not answered.empty and failed["vm_error_code"].isna().all()
-    if not known or set(failed["error_code"]) != {"invalid_input"} or failed["ledger_version"].max() > answered.min():
-        return None
-    return int(failed["ledger_version"].max())
+    count = len(failures(frame))
+    return "bad" if count == len(frame) else "mixed" if count else "good", frame_words(frame)[0]
 
 
 def _failures_page(failures: pd.DataFrame) -> Html:
@@ -405,10 +394,9 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> lis
 
     `unit` has the symbol and the decimals of the asset whose amount ``value`` is.
     """
-    failed, absent_until = len(failures(frame)), _last_unavailable(frame)
+    failed = len(failures(frame))
     span = version_words(frame["ledger_version"])
-    why = f"; {failed:,} failed" if absent_until is None else f"; not yet available at version {absent_until:,}"
-    words = [f"{plural(len(frame), 'read')}, {span}{why if failed else ''}"]
+    words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
         absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]

@@ -146,7 +146,7 @@ def test_a_plan(builder):
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
-    assert builder._status == Status("good", "9 reads, versions 0 to 4,999; not yet available at version 0")
+    assert builder._status == Status("mixed", "9 reads, versions 0 to 4,999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
