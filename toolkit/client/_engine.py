@@ -31,6 +31,7 @@ import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import _http as http
 from toolkit.client._http import CLOSED, NO_CREDENTIALS, Answer, Credentials, Pace, Request, RetryPolicy, not_sent
+from toolkit.client._threads import join_begun
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -783,7 +784,7 @@ class _Driver:
     def join(self, timeout_s: float | None = None) -> None:
         """Wait until the thread has ended."""
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout_s)
+            join_begun(self._thread, timeout_s)
 
     def leave_to_parent(self) -> None:
         """Close the engine in a forked child, which has no thread, without affecting the parent's connections."""

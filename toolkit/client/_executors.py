@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
-from toolkit.client._threads import as_completed
+from toolkit.client._threads import as_completed, join_begun
 from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
@@ -105,7 +105,7 @@ def _end_at_once(pool: futures.Executor) -> None:
     if manager is not None:
         # While that thread ends, it closes the pipe by which Python wakes it at exit, which prints a traceback if the
         # program exits at the same moment.
-        manager.join(_END_S)
+        join_begun(manager, _END_S)
 
 
 def _cluster(address: str) -> Any:

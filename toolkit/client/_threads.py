@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -113,3 +117,13 @@ def run_in_threads(
     finally:
         # After an interrupt, an error or an abandoned iteration no further task begins.
         pool.shutdown(wait=patient, cancel_futures=True)
+
+
+def join_begun(thread: Thread, timeout_s: float | None = None) -> None:
+    """Wait for a thread that was told to end, unless it is only just starting.
+
+    Another thread may be amid `Thread.start`, or an interrupt may have ended it there. Python does not join such a
+    thread, and to wait until it has begun could take for ever; once it runs, it sees that it is to end.
+    """
+    with contextlib.suppress(RuntimeError):
+        thread.join(timeout_s)

@@ -273,7 +273,9 @@ class Background:
     def wait(self) -> None:
         """Wait until no job is running or waiting."""
         while not self.idle:
-            for worker in list(self._workers.values()):
+            with self._lock:  # it is held while a worker starts, and one that has not started cannot be joined
+                workers = list(self._workers.values())
+            for worker in workers:
                 worker.join()
 
     def close(self) -> None:

@@ -464,3 +464,18 @@ class TestCancellation:
         assert transfers.closed.is_set()
         with closing(engine.run(jobs(1))) as outcomes:
             assert next(outcomes) == (0, FINE)
+
+    def test_an_engine_can_be_closed_while_its_thread_is_starting(self, engine_of, monkeypatch):
+        """As Ctrl-C does when another thread begins its first bulk read: Python refuses to join such a thread."""
+        start = threading.Thread.start
+
+        def closing_first(thread):
+            engine.close()
+            start(thread)
+
+        engine, transfers = engine_of()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", closing_first)
+            with pytest.raises(ClosedError):
+                list(engine.run(jobs(1)))
+        assert transfers.closed.wait(5.0)
