@@ -396,6 +396,8 @@ def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
         return None
     names = [struct.name for struct in known.abi.structs]
     text = f"{shown}: the module has no struct `{cut_text(tag.name, MAX_NAMED)}`"
+    if known.abi.function(tag.name) is not None:
+        text += ", only a function of this name"
     return _Problem(text + _choices(tag.name, "structs", names, of="it"))
 
 

@@ -413,8 +413,7 @@ def encode_arguments(
     """
     expected = len(function.generic_type_params)
     if len(type_arguments) != expected:
-        such = "; pass type_arguments=, or -t in a shell, such as 0x1::aptos_coin::AptosCoin"
-        advice = such if expected > len(type_arguments) else ""
+        advice = "; a type is such as 0x1::aptos_coin::AptosCoin" if expected > len(type_arguments) else ""
         raise InputError(f"{where}: expected {plural(expected, 'type argument')}, got {len(type_arguments)}{advice}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from toolkit._present.messages import shorten
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import compact_json
@@ -370,7 +371,8 @@ def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
             name = call.get("label") if isinstance(call, Mapping) else getattr(call, "label", None)
             yield named_place("call", number, name), call, ""
     else:
-        raise StudyError(f"calls: expected a list of calls, or a mapping of label to call, got {type(calls).__name__}")
+        given = f"{shorten(calls)}; write [{shorten(calls)}]" if isinstance(calls, str) else type(calls).__name__
+        raise StudyError(f"calls: expected a list of calls, or a mapping of label to call, got {given}")
 
 
 def read_calls(calls: Any) -> tuple[Call, ...]:

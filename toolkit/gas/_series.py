@@ -175,9 +175,9 @@ def as_observations(
         raise InputError(f"{figure}: expected {_EXPECTED}, got {described(given)}")
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        raise InputError(
-            f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing from {described(given)}"
-        )
+        # A figure that needs more than the gas needs its parts, which the response to a view does not have.
+        expected = _EXPECTED if columns is _GAS_COLUMNS else f"run.observations, or {_TRANSACTIONS}"
+        raise InputError(f"{figure}: expected {expected}; the column {missing[0]!r} is missing from {described(given)}")
     return frame.assign(label=frame[_CALLED]) if by_function and _CALLED in frame.columns else frame
 
 
@@ -185,10 +185,8 @@ def as_observations(
 _CALLED = "called"
 
 
-_EXPECTED = (
-    "run.observations, a frame of fetch_views, or fetch_transactions(...), fetch_simulations(...) or simulations "
-    "(or their frame `transactions`)"
-)
+_TRANSACTIONS = "fetch_transactions(...), fetch_simulations(...) or simulations (or their frame `transactions`)"
+_EXPECTED = f"run.observations, a frame of fetch_views, or {_TRANSACTIONS}"
 
 
 def described(given: Any) -> str:

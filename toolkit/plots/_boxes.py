@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
 MIN_LEVELS = 3
+PROFILES = "such as fork.simulate(...).profile"  # for messages
 _LEVEL = 0.34  # inches of a level
 
 

@@ -98,7 +98,7 @@ def _add(root: boxes.Box, profile: Any, side: str) -> None:
             if charge.category in _GAS:  # the first of a stack is the whole transaction or view
                 root.add(charge.stack[1:], side, charge.internal_gas * boxes.GAS_UNIT // profile.scaling)
     else:
-        raise InputError(f"flame: expected a profile, such as that of a replay, got {type(profile).__name__}")
+        raise InputError(f"flame: expected a profile, {boxes.PROFILES}, got {type(profile).__name__}")
 
 
 def _add_call(box: boxes.Box, call: Call, side: str) -> None:

@@ -88,7 +88,8 @@ def gas_distribution(
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, or `calls` or `colors` contains an unknown name.
+        If `observations` is not one of these or lacks a column, or `calls` or `colors` contains an unknown name,
+        or no observation has `source`.
 
     Examples
     --------
@@ -101,6 +102,8 @@ def gas_distribution(
     observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)
     sources = {series.source for series in every if series.answered.any()}
+    if source is not None and source not in (there := {series.source for series in every}):
+        raise InputError(f"source: got {source!r:.60}; the data has {', '.join(sorted(there)) or 'none'}")
     source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
     every_row = [row for series in found for row in _stretches(series, timeline)]
@@ -231,7 +234,7 @@ def gas_heatmap(
     Parameters
     ----------
     observations : DataFrame, or several of them
-        As in `gas_by_version`; only views (source ``view@version``) are drawn.
+        As in `gas_by_version`; only views, and simulations that were made at several versions, are drawn.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked below the rows, in the colour and shape of each cause.
     x : {"version", "both"}, default "version"

@@ -78,7 +78,9 @@ def gas_by_function(
     """
     frame = profile.to_frame() if hasattr(profile, "scaling") else profile
     if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"gas_by_function: expected a GasProfile or its to_frame(), got {type(profile).__name__}")
+        raise InputError(
+            f"gas_by_function: expected a GasProfile or its to_frame(), {boxes.PROFILES}, got {type(profile).__name__}"
+        )
     require(frame, COLUMNS, what="figures of gas by function")
     unknown = [name for name in categories or () if name not in COLOURS]
     if unknown or isinstance(categories, str):

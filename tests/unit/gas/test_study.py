@@ -269,7 +269,8 @@ class TestOtherMistakes:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            *(({"calls": calls}, f"got {type(calls).__name__}") for calls in ("0x1::m::f", 5, None, {1, 2})),
+            ({"calls": "0x1::m::f"}, r"got '0x1::m::f'; write \['0x1::m::f'\]"),
+            *(({"calls": calls}, f"got {type(calls).__name__}") for calls in (5, None, {1, 2})),
             ({"calls": ["0x1::m::f", b"0x1::m::g"]}, "call 2: expected a function id, a ViewFunction.*got bytes"),
             ({"calls": {"x": 5}}, "call 'x': expected a function id, a ViewFunction.*got int"),
             ({"calls": {"x": SimulationRequest(Script(b"\x01"), sender="0x1")}}, "scripts, batches"),
