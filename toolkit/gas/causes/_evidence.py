@@ -16,7 +16,6 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, Unsupported
-from toolkit.fork._fork import fork_of, functions_run
 from toolkit.fork._state import NO_RESULT, NodeState, StateSource
 from toolkit.gas._findings import ChangingTransaction
 from toolkit.gas.causes._facts import FEATURES, SCHEDULE
@@ -167,6 +166,8 @@ class Evidence:
         """Execute a call at a version, and return its gas and the functions that ran; None if that cannot be done."""
 
         def run() -> tuple[int | None, frozenset[str]] | None:
+            from toolkit.fork._fork import fork_of, functions_run  # it imports the machine, which most studies need not
+
             assert isinstance(call.request, ViewFunction | SimulationRequest)  # noqa: S101 - of calls with a step
             with suppress(*NO_RESULT):
                 return functions_run(fork_of(self._node, version), call.request)
