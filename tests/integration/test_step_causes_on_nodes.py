@@ -18,6 +18,7 @@ from toolkit.client._node import Node
 from toolkit.client._transport import SessionTransport
 from toolkit.dtypes import to_arrow
 from toolkit.errors import ClosedError
+from toolkit.gas._calls import Call
 from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._steps import steps_of
 from toolkit.gas.causes._finding import causes_of
@@ -113,7 +114,7 @@ class TestUnresolved:
         "case",
         [
             (SUPPLY, ["tenfold"], "schedule", "every one ×10"),
-            (PRICE, ["vault upgraded"], "code", "upgraded the called module 0xfa17::vault (added preview)"),
+            (PRICE, ["vault upgraded"], "code", "upgraded the called module 0xfa17::vault"),
             (PRICE, ["vault upgraded", "tenfold"], "mixed", "upgraded the called module"),
         ],
     )
@@ -151,7 +152,7 @@ def test_two_builds_of_a_node_do_not_compare(through, ledger):
         study = toolkit.Study(node=node, calls={"size": SIZE}, versions=[version])
         runs.append(study.run(progress=False).observations)
     steps = steps_of(to_arrow(pd.concat(runs, ignore_index=True)))
-    causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
+    causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: Call.of(SIZE)})
     assert [cause.cause for cause in causes.values()] == ["node"]
     assert "from one to two" in explanation_text(causes[steps[0]])
 

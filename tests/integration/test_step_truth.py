@@ -153,7 +153,7 @@ def test_state_that_is_named_was_written_by_that_transaction(run, ledger):
             "vault share price",
             "0xfa17::vault upgraded",
             "code",
-            "upgraded the called module 0xfa17::vault (added preview)",
+            "upgraded the called module 0xfa17::vault",
         ),
         (
             "desk quote",
@@ -218,7 +218,7 @@ def test_calls_outside_of_the_demo_have_their_true_causes_too(other_ledger, call
         for version, sides in dense_steps(other_ledger, one).items()
     ]
     with toolkit.connect(other_ledger) as node:
-        causes = causes_of(steps, node, {one.fingerprint: one.function})
+        causes = causes_of(steps, node, {one.fingerprint: one})
     assert [causes[step].cause for step in steps] == [true_kind(other_ledger, step.version_after) for step in steps]
     assert steps
 

@@ -729,6 +729,22 @@ def code_digest(contract: type) -> bytes:
     return hashlib.sha256(repr([part for part in code if part[0] not in _NOT_CODE]).encode()).digest()
 
 
+def function_changes(old: type, new: type) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of the functions that an upgrade of a contract class adds, removes and changes."""
+    before, after = (
+        {
+            name: _code(member)
+            for owner in reversed(contract.__mro__)
+            if "definition" in vars(owner)
+            for name, member in vars(owner).items()
+            if inspect.isfunction(member)
+        }
+        for contract in (old, new)
+    )
+    changed = [name for name in after if name in before and before[name] != after[name]]
+    return [name for name in after if name not in before], [name for name in before if name not in after], changed
+
+
 def _code(member: Any) -> str | None:
     """Return the code of a method or the value of a constant; None for other members, which are in the ABI."""
     function = inspect.unwrap(getattr(member, "__func__", None) or getattr(member, "fget", None) or member)

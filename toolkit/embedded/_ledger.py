@@ -18,7 +18,7 @@ from toolkit.embedded import _execution as execution
 from toolkit.embedded import _history as history
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
-from toolkit.embedded._contract import Module, StandInScript, find_script
+from toolkit.embedded._contract import Module, StandInScript, find_script, function_changes
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._primitives import signer_of
 from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
@@ -1043,6 +1043,17 @@ class Ledger:
         except VmError as error:
             success, status = False, error.vm_status
         return profile_of(meter, name, (success, status), version)
+
+    def function_changes(
+        self, address: str, name: str, before: int, after: int
+    ) -> tuple[list[str], list[str], list[str]] | None:
+        """Return the names of the functions of a module that were added, removed and changed between two versions.
+
+        None if the module does not exist at both versions.
+        """
+        ends = [self.chain.code_at(self._readable(version)).modules.get((address, name)) for version in (before, after)]
+        contracts = [found.contract for found in ends if found is not None]
+        return function_changes(*contracts) if len(contracts) == len(ends) else None
 
     # -- internals -----------------------------------------------------------------------------------------
 

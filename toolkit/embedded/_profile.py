@@ -142,6 +142,11 @@ class GasProfile:
             lines[";".join([*charge.stack, charge.category])] += charge.internal_gas
         return "".join(f"{line} {gas}\n" for line, gas in lines.items())
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """Ids of the functions that ran, such as ``0xb00c::order_book::depth``, natives included."""
+        return frozenset(name for charge in self.charges for name in charge.stack if "::" in name)
+
     def gas_of_calls(self, calls: int) -> list[tuple[int, int]]:
         """Return the internal gas of the calls of a batch, execution and io: before them, of each, and after them.
 

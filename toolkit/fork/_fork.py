@@ -22,7 +22,7 @@ from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._state import Group, module_key
 from toolkit.vm._types import Struct, from_tag
-from toolkit.wire import Batch, EntryFunction
+from toolkit.wire import Batch, EntryFunction, ViewFunction
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolkit.vm import Execution
     from toolkit.vm._results import Trace
     from toolkit.vm._state import StateValue
-    from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
+    from toolkit.wire import GasSchedule, SimulationRequest
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
@@ -258,6 +258,11 @@ class Fork:
         """Run a view function on the fork's state; see `Node.view`."""
         return self.node.view(function, arguments, type_arguments=type_arguments)  # type: ignore[no-any-return]
 
+    def _run_view(self, view: ViewFunction) -> tuple[int | None, frozenset[str]]:
+        body = self.node.prepare_view(view).request.body
+        done = self._transport.run_view(body, self.ledger_version, log=True)
+        return done.gas_used if done.status.success else None, done.functions
+
     def replay(self, ledger_version: int) -> Replay:
         """Run a committed transaction on the fork's state, and compare it with the ledger.
 
@@ -431,6 +436,25 @@ def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes
     return modules, created
 
 
+def functions_run(fork: Fork, call: ViewFunction | SimulationRequest) -> tuple[int | None, frozenset[str]]:
+    """Run a call on a fork, and return its gas, None for a view that fails, and the ids of the functions that ran.
+
+    Raises
+    ------
+    InputError, SchemaError
+        If the call does not fit the function's ABI.
+    NodeError
+        If the function does not exist, or state cannot be read.
+    Unsupported
+        If the code needs something that the machine does not implement.
+    """
+    if isinstance(call, ViewFunction):
+        return fork._run_view(call)  # noqa: SLF001 - of this module
+    done = fork.simulate(call)
+    ran = done.profile if done._execution is None else done._execution  # noqa: SLF001
+    return done.gas_used, frozenset() if ran is None else ran.functions
+
+
 # Forks of embedded nodes, whose contracts are Python: their own executions, with the interface of `Fork`.
 
 
@@ -490,6 +514,10 @@ class EmbeddedFork(Fork):
         if done.gas is not None:  # else it was discarded
             self._copy.execute(done.request, check=False)
         return done
+
+    def _run_view(self, view: ViewFunction) -> tuple[int | None, frozenset[str]]:
+        profile = self._copy.profile(view)
+        return profile.gas_used if profile.success else None, profile.functions
 
     def replay(self, ledger_version: int) -> Replay:  # noqa: ARG002 - of the interface
         """Raise InputError: what a replay verifies, bytecode, does not exist here."""

@@ -23,7 +23,7 @@ from toolkit.fork._state import BCS
 from toolkit.move import FunctionId, decode_json, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
-from toolkit.vm import Execution, execute, run_view
+from toolkit.vm import Execution, View, execute, run_view
 from toolkit.vm._arguments import make_arguments
 from toolkit.vm._bcs import listed, struct_tag_bytes
 from toolkit.vm._environment import Environment
@@ -327,13 +327,17 @@ class ForkTransport:
     def _view(self, request: Request, version: int) -> Answer:
         if "bcs" not in request.headers.get("Content-Type", "") or not _wants_bcs(request):
             raise _Refused(415, "invalid_input", "a fork runs views whose types are known")
-        call = whole(FUNCTION_CALL, request.body or b"")
-        types, read = list(map(str, call.type_arguments)), self._ledger.at(version)
-        view = run_view(str(call.function), types, call.arguments, read, max_gas=_MAX_VIEW_GAS)
+        view = self.run_view(request.body, version)
         if not view.status.success:
             message = view.status.message or status_text(view.status, self.abis(version))
             raise _Refused(400, "invalid_input", message)
         return self._sent(listed(view.values), BCS, gas=view.gas_used)
+
+    def run_view(self, body: bytes | None, version: int, *, log: bool = False) -> View:
+        """Run a view, given as the body of a request in BCS."""
+        call = whole(FUNCTION_CALL, body or b"")
+        types, read = list(map(str, call.type_arguments)), self._ledger.at(version)
+        return run_view(str(call.function), types, call.arguments, read, max_gas=_MAX_VIEW_GAS, log=log)
 
     # Simulations.
 

@@ -227,6 +227,11 @@ class Replay:
         """The instructions that ran, one by one. The transaction runs once more to record them."""
         return self._logged().trace
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """Ids of the functions that ran. The transaction runs once more to record them."""
+        return self._logged().functions
+
     def _logged(self) -> Execution:
         assert self._read is not None  # noqa: S101 - set by `replay_one`
         return execute(self.committed.signed.to_bcs(), self._read, log=True, transaction_index=self.index)

@@ -54,6 +54,7 @@ _FIRST_YEAR = 2009
 # Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
 _MAX_CELL = 60
+_MAX_REASON = 160
 _MAX_LINE = 2_000
 # Things that one sentence lists; the frames have all of them.
 _MAX_SHARES = 3
@@ -463,8 +464,9 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
-    old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
-    new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
+    old, new = change.error_message_before or change.error_before, change.error_message_after or change.error_after
+    old_error = "" if old is None else f" ({name(old, _MAX_REASON)})"
+    new_error = "" if new is None else f" ({name(new, _MAX_REASON)})"
     if old_error and new_error:
         if change.success_before is None and change.success_after is not None:
             return f"can be called from here, but fails{new_error}"

@@ -32,7 +32,7 @@ OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
 Outcome = tuple[Any, ...]
 # What all observations of a call have in common, and what each has, in the order of the fields of `Step`.
 _OF_CALL = ("node", "label", "fingerprint", "source")
-_OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build")
+_OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build", "error_message")
 # What identifies a call of a run.
 _CALL = ["node", "fingerprint"]
 # Columns of the observation frame that `steps_of` needs.
@@ -83,6 +83,8 @@ class Step:
     error_before, error_after : str or None
     build_before, build_after : str or None
         Build of the node at each reading.
+    error_message_before, error_message_after : str or None
+        What the node says went wrong.
     """
 
     node: str
@@ -99,6 +101,8 @@ class Step:
     error_after: str | None
     build_before: str | None = None
     build_after: str | None = None
+    error_message_before: str | None = None
+    error_message_after: str | None = None
 
     @property
     def exact(self) -> bool:
@@ -202,6 +206,8 @@ class StepChange:
         Gas units; None if the call failed.
     error_before, error_after : str or None
         Error code if the call failed.
+    error_message_before, error_message_after : str or None
+        What the node says went wrong.
     success_before, success_after : bool or None
         False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
@@ -223,6 +229,8 @@ class StepChange:
     gas_after: int | None
     error_before: str | None = None
     error_after: str | None = None
+    error_message_before: str | None = None
+    error_message_after: str | None = None
     success_before: bool | None = None
     success_after: bool | None = None
     stratum: str = ""
@@ -378,7 +386,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
     )
 
 
-_OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "success") for side in ("before", "after")]
+_OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "error_message", "success") for side in ("before", "after")]
 _OF_VIEWS = ["label", "source", "count", *_OUTCOMES]
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 

@@ -162,9 +162,9 @@ def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     table = text_table([row.cells for row in here.rows], head=here.head, numbers_from=1, indent="  ")
-    return "\n".join(
-        [*lines, "", here.counts, *(table if here.rows else ()), *cause_lines(here, label_text), *here.all_lines]
-    )
+    causes = cause_lines(here, label_text)
+    causes = ["causes:", *(f"  {line}" for line in causes)] if causes else []
+    return "\n".join([*lines, "", here.counts, *(table if here.rows else ()), *causes, *here.all_lines])
 
 
 def comparison_html(comparison: Comparison | PairedComparison) -> str:
@@ -173,9 +173,10 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
     rows = [tuple(map(html.escape, row.cells)) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
     notes = [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
+    causes = cause_lines(here, label_text)
     above, below = (
         "".join(f"<p>{html.escape(line)}</p>" for line in some)
-        for some in ([*notes, here.counts], [*cause_lines(here, label_text), *here.all_lines])
+        for some in ([*notes, here.counts], [*(["causes:"] if causes else []), *causes, *here.all_lines])
     )
     return literal(f"{above}{table}{below}")
 
@@ -235,7 +236,7 @@ def cause_lines(here: Shown, name: Renderer) -> list[str]:
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
-        lines.append(f"cause of {labels}: {group_text(step, name)}")
+        lines.append(f"{labels}: {group_text(step, name)}")
     rest = len(here.steps) - len(shown)
     return [*lines, f"... and {plural(rest, 'more step')}"] if rest else lines
 
@@ -287,7 +288,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
     groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
-        lines += [f"{what}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{waiver_text(one, name)}" for one in found]
+        lines += [f"{what}: {name(one.label)}: {why_text(one, name)}" for one in found]
     if not gate.judged and not gate.not_judged and not gate.regressions:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
@@ -301,10 +302,12 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
 
-def waiver_text(one: Finding, name: Renderer) -> str:
-    """Return the waiver of a call in brackets, after a space; empty without one."""
+def why_text(one: Finding, name: Renderer, *, rise: bool = True) -> str:
+    """Return why a call did not pass, and its waiver; `rise` is false if a table shows that its gas rose."""
+    reason = name(one.reason, MAX_NOTE) if rise or one.why is not Why.RISE else ""
     waiver = one.waiver
-    return "" if waiver is None else f" (waived until {waiver.expires}: {name(waiver.reason, MAX_NOTE)})"
+    until = "" if waiver is None else f"{name(waiver.reason, MAX_NOTE)} (until {waiver.expires})"
+    return "; ".join(filter(None, (reason, until)))
 
 
 def allowed_text(gate: Gate) -> str:

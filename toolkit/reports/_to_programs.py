@@ -17,7 +17,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._verdict_sentences import gate_lines, waiver_text
+from toolkit.gas._verdict_sentences import gate_lines, why_text
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def comparison_annotations(
 
 def _reason(one: Finding) -> str:
     """Return the reason for the verdict on a call, with the waiver that excuses it."""
-    return f"{one.reason}{waiver_text(one, visible)}"
+    return f"{'waived: ' if one.waiver else ''}{why_text(one, visible)}"
 
 
 def _line(text: str) -> str:

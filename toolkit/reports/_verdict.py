@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
-from toolkit.gas._sentences import MAX_NOTE, change_clause, main_steps, steps_of, versions_text, weightiest
-from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, waiver_text
+from toolkit.gas._sentences import change_clause, main_steps, steps_of, versions_text, weightiest
+from toolkit.gas._verdict_sentences import ShownRow, allowed_text, cause_lines, why_text
 from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment, prose
 
@@ -59,9 +59,7 @@ def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str,
 
 def reason_text(one: Finding | None, name: Renderer) -> str:
     """Return why a call did not pass, and its waiver; that its gas rose is in the table."""
-    if one is None:
-        return ""
-    return f"{'' if one.why is Why.RISE else name(one.reason, MAX_NOTE)}{waiver_text(one, name)}".strip()
+    return "" if one is None else why_text(one, name, rise=False)
 
 
 def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> tuple[list[tuple[Cause, str]], int]:

@@ -304,6 +304,11 @@ class _Measured:
         return gas_of_calls(self.log, self._trace or [])
 
     @property
+    def functions(self) -> frozenset[str]:
+        """Ids of the functions whose bytecode ran, such as ``0x1::coin::supply``; empty without ``log=True``."""
+        return frozenset(str(step.code.definition) for step in self._trace or ())
+
+    @property
     def memory_left(self) -> int | None:
         """Abstract memory that was left."""
         return None if self._meter is None else self._meter.memory

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._calls import Call
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.runs._manifest import Manifest, NodeRun
 from toolkit.gas.runs._store import RunStore
@@ -85,4 +86,4 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
 
 def cause_of(step: Step, node: Node, function: str) -> Explanation:
     """Return the cause of one step."""
-    return causes_of([step], node, {step.fingerprint: function})[step]
+    return causes_of([step], node, {step.fingerprint: Call.of(function)})[step]

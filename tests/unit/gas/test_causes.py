@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
 from tests.unit.gas.observed import cause_of
 from toolkit.client._node import Node
+from toolkit.gas._calls import Call
 from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step
+from toolkit.gas.causes._facts import Role
 from toolkit.gas.causes._finding import causes_of
 from toolkit.move import decode_module_abi
 
@@ -228,7 +230,9 @@ class TestCode:
         routes = both("/accounts/0xca11/module/m", M, NEWER)
         cause = exact(written(), resource("0x1::code::PackageRegistry", "0xca11"), *PAYMENT, routes=routes)
         assert cause.cause == "code"
-        assert "upgraded the called module 0xca11::m (added new; changed count)" in said(cause)
+        [change] = cause.found[Cause.CODE]
+        assert (change.module.role, change.code, change.ran) == (Role.CALLED, None, None)
+        assert "added new; changed count" in said(cause)
 
     @pytest.mark.parametrize(
         ("name", "address", "more", "words"),
@@ -651,7 +655,7 @@ def test_steps_share_their_reads():
     fake = FakeNode(routes)
     steps = [step(fingerprint=f"f{n}") for n in range(20)]
     node = Node(URL, transport=fake, max_in_flight=1)
-    found = causes_of(steps, node, {one.fingerprint: FUNCTION for one in steps})
+    found = causes_of(steps, node, {one.fingerprint: Call.of(FUNCTION) for one in steps})
     assert [found[one].cause for one in steps] == ["schedule"] * 20
     assert len(fake.sent("GET /transactions/by_version/10")) == 1
     assert len(fake.sent(f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}")) == 2
@@ -662,7 +666,7 @@ def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     monkeypatch.setattr("toolkit.gas.causes._finding.MAX_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
-    found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})
+    found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": Call.of(FUNCTION)})
     assert len(found) == 9
     left = [one for one in steps if "not searched for" in said(found[one])]
     assert left == steps[:6]

@@ -57,6 +57,7 @@ def test_both_sides_are_executed_with_the_other_sides_state(change, kind):
     assert replayed["verified"].all()
     old, new = (int(replayed["gas_used"].iloc[place]) for place in (0, -1))
     moved = new - old
+    assert found.functions == (("0xcafe::counter::bump",) if kind is Cause.CODE else ())
     assert {pair["gas_used"][1] - pair["gas_used"][0] for pair in found.pairs} == {moved}
     if kind is Cause.SCHEDULE:
         assert moved > 100
@@ -73,6 +74,7 @@ def test_what_moves_nothing_is_not_the_cause():
     with serving as one, toolkit.connect(one.url, cache=None) as node:
         found = executed(node, at, Cause.CODE, before=before, after=after)
     assert found.sides == {False, True}
+    assert found.functions == ()
     assert found.proves("gas_used", 5, 6, unit=1) is False
 
 

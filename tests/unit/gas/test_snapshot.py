@@ -12,6 +12,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest
 from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
+from toolkit.gas._observations import Cause
 from toolkit.gas._snapshot import _side as side_of_snapshot
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
 from toolkit.gas._verdict_sentences import comparison_text
@@ -121,8 +122,8 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
     gate = check_snapshot(comparison)
     assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("size", 3, 21)]
     text = comparison_text(comparison, gate)
-    assert "cause of size: at version 3,502" in text
-    assert "gas schedule: transaction 3,502" in text
+    assert [(step.version_after, step.cause) for step in comparison.steps] == [(3502, Cause.SCHEDULE)]
+    assert text.count("size: at version 3,502") == 1
     assert "the snapshot was taken at version 3,450, the run ends at 4,999" in comparison.warnings
 
 

@@ -92,6 +92,9 @@ def test_a_call_is_explained_by_the_step_since_which_it_succeeds(tmp_path):
         tmp_path / "run", progress=False
     )
     steps = [(one.version_after, *one.changes[0].fails) for one in step_groups(run.steps)]
+    first = run.steps.set_index("version_after").loc[3]  # the node's words for an abort are those of the contract
+    assert (first["error_after"], "E_UNKNOWN(0x60002)" in first["error_message_after"]) == ("invalid_input", True)
+    assert first["error_message_before"] != first["error_message_after"]
     assert steps == [(3, True, True), (29, True, False), (3502, False, False)]
     comparison = toolkit.compare(run.at(0), run.at(3502))
     assert causes_of(("record", "view@version", "embedded"), comparison.steps) == (
@@ -172,7 +175,7 @@ def test_junit_has_a_case_for_each_call(judged):
     assert outcomes["same"] == outcomes["new"] == []
     assert [suite.get(name) for name in ("failures", "errors", "skipped", "time")] == ["3", "1", "2", "0"]
     skipped = next(case for case in cases if case.get("name") == "waived").find("skipped")
-    assert skipped.get("message").endswith("(waived until 2026-06-01: known)")
+    assert skipped.get("message").endswith("known (until 2026-06-01)")
     assert suite.find("system-out").text.startswith("gate FAILED: 3 regressions")
 
 

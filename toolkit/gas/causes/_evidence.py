@@ -16,17 +16,17 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, Unsupported
-from toolkit.fork._state import NodeState, StateSource
+from toolkit.fork._state import NO_RESULT, NodeState, StateSource
 from toolkit.gas._findings import ChangingTransaction
 from toolkit.gas.causes._facts import FEATURES, SCHEDULE
 from toolkit.move import Layout, decode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, address_to_bytes, check_identifier
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
-from toolkit.vm import Module
+from toolkit.vm import CodeChanges, Module, code_changes
 from toolkit.vm._state import module_key
 from toolkit.vm._types import ModuleId as VmModuleId
-from toolkit.wire import GasSchedule
+from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
 from toolkit.wire._gas import enabled_features
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._rows import transaction_rows
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Known
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
+    from toolkit.gas._calls import Call
 
 FRAMEWORK = "0x1"
 # Raised by a read that the node does not offer, or whose answer has an unusable form.
@@ -147,10 +148,36 @@ class Evidence:
         found: Known = self._once(("module", module, version), lambda: read(module.address, module.name, version))
         return found
 
-    def code(self, module: ModuleId, version: int) -> Module | None:
-        """Return the bytecode of a module at a version; None if it is not bytecode, as on an embedded node."""
-        if served_ledger(self._node.url) is not None:
+    @property
+    def is_model(self) -> bool:
+        """Whether contracts are the Python classes of an embedded ledger of this process."""
+        return served_ledger(self._node.url) is not None
+
+    def code_changes(self, module: ModuleId, before: int, after: int) -> CodeChanges | None:
+        """Return the functions of a module that differ between two versions; None if either code is not served."""
+        if (ledger := served_ledger(self._node.url)) is not None:
+            found = ledger.function_changes(module.address, module.name, before, after)
+            # Methods also use what is outside of them: if none differs, which functions changed is not known.
+            return CodeChanges(*map(tuple, found)) if found and any(found) else None
+        old, new = (self.code(module, version) for version in (before, after))
+        return None if old is None or new is None else code_changes(old, new)
+
+    def functions_run(self, call: Call, version: int) -> tuple[int | None, frozenset[str]] | None:
+        """Execute a call at a version, and return its gas and the functions that ran; None if that cannot be done."""
+
+        def run() -> tuple[int | None, frozenset[str]] | None:
+            from toolkit.fork._fork import fork_of, functions_run  # it imports the machine, which most studies need not
+
+            assert isinstance(call.request, ViewFunction | SimulationRequest)  # noqa: S101 - of calls with a step
+            with suppress(*NO_RESULT):
+                return functions_run(fork_of(self._node, version), call.request)
             return None
+
+        found: tuple[int | None, frozenset[str]] | None = self._once(("run", call.fingerprint, version), run)
+        return found
+
+    def code(self, module: ModuleId, version: int) -> Module | None:
+        """Return the bytecode of a module at a version; None if the node does not serve it."""
         key = module_key(VmModuleId(address_to_bytes(module.address), module.name))
         found = self._once(("code", module, version), lambda: NodeState(StateSource(self._node), version)(key))
         try:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from statistics import median, median_low
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import plural
+from toolkit._present.text import listed, plural
+from toolkit.fork._fork import Fork
 from toolkit.fork._replay import prepare_committed
 from toolkit.fork._state import NO_RESULT, NodeState, StateSource, is_module, prefetch
 from toolkit.fork._sweep import Change as Overlay
@@ -20,6 +21,7 @@ from toolkit.gas._cause_sentences import causes_text
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.causes._facts import CONFIGURATION
+from toolkit.vm import Module, code_changes
 from toolkit.vm._state import resource_key
 from toolkit.vm._types import FRAMEWORK, struct
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_CHANGES = 20  # of one call, for each of its strata: each takes hundreds of reads
 MAX_EXECUTED = 8  # transactions on each side of a change: exact, so more add nothing but kinds of transactions
+_MAX_NAMED = 3  # functions in a sentence
 _KINDS = {resource_key(FRAMEWORK, struct(tag)): kind for tag, (kind, _) in CONFIGURATION.items()}
 _COLUMNS = ("gas_used", *(part.column for part in Part))
 _WORDS = {Cause.CODE: "code", Cause.SCHEDULE: "gas schedule", Cause.CONFIG: "configuration"}
@@ -49,11 +52,14 @@ class Executed:
         Per transaction: what it costs (old, new), by column of gas.
     sides : frozenset of bool
         Whether there are transactions before the change (False) and after it (True).
+    functions : tuple of str
+        Of changed code, the functions that differ and that the nearest transactions run.
     """
 
     kind: Cause
     pairs: tuple[Mapping[str, tuple[int, int]], ...]
     sides: frozenset[bool]
+    functions: tuple[str, ...] = ()
 
     def proves(self, column: str, low: float | None, high: float | None, *, unit: float) -> bool | None:
         """Return whether the change makes a step in a part of the gas; None if that is not decided.
@@ -74,7 +80,8 @@ class Executed:
         """Return the median cost with the old and with the new, in words."""
         old, new = (median_low(pair[column][side] for pair in self.pairs) for side in (0, 1))
         what, count = _WORDS[self.kind], plural(len(self.pairs), "transaction")
-        return f"with the old {what}: {old:,}; with the new: {new:,} (median of {count} executed with both)"
+        ran = f"; they run {listed(self.functions, _MAX_NAMED)}, which changed" if self.functions else ""
+        return f"with the old {what}: {old:,}; with the new: {new:,} (median of {count} executed with both{ran})"
 
 
 def executed(node: Node, version: int, kind: Cause, *, before: Sequence[int], after: Sequence[int]) -> Executed:
@@ -126,7 +133,27 @@ def executed(node: Node, version: int, kind: Cause, *, before: Sequence[int], af
             if row.get("verified") and row["success"] == row["changed_success"]:
                 sides.add(is_after)
                 pairs.append(_pair(row, is_after=is_after))
-    return Executed(kind, tuple(pairs), frozenset(sides))
+    functions = _functions_run(node, old, new, (*before[-1:], *after[:1])) if sides and kind is Cause.CODE else ()
+    return Executed(kind, tuple(pairs), frozenset(sides), functions)
+
+
+def _functions_run(
+    node: Node, old: Mapping[bytes, bytes | None], new: Mapping[bytes, bytes | None], versions: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the functions that differ between two versions of modules and that transactions run."""
+    ran: set[str] = set()
+    found: set[str] = set()
+    for version in versions:
+        with suppress(*NO_RESULT):
+            replay = Fork(node, version - 1).replay(version)
+            ran |= replay.functions if replay.verified else frozenset()
+    for key, code in new.items():
+        before = old[key]
+        if before is not None and code is not None:
+            module = Module.from_bytes(code)
+            changes = code_changes(Module.from_bytes(before), module)
+            found.update(f"{module.id}::{name}" for names in changes for name in names)
+    return tuple(sorted(found & ran))
 
 
 def proved_rows(

@@ -11,6 +11,7 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import changed_ratios, schedule_words
 from toolkit.move._ids import ModuleId, wire_address
+from toolkit.vm import CodeChanges
 from toolkit.wire._gas import feature_name
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import Known
     from toolkit.move import ModuleAbi
-    from toolkit.vm import CodeChanges
     from toolkit.wire import GasSchedule
 
 
@@ -126,12 +126,25 @@ class RelatedModule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModuleChange(Fact):
-    """A module whose code differs; `code` is None if the node does not serve bytecode."""
+    """A module whose code differs.
+
+    `code` is None if the node does not serve bytecode. `ran` has the names of the functions of the module that the call
+    runs; None if they are not known.
+    """
 
     module: RelatedModule
     before: Known
     after: Known
     code: CodeChanges | None = None
+    ran: frozenset[str] | None = None
+
+    @property
+    def ran_changes(self) -> CodeChanges | None:
+        """The functions that differ and that the call runs; None if they are not known, or there are none."""
+        if self.code is None or self.ran is None:
+            return None
+        found = CodeChanges(*(tuple(name for name in names if name in self.ran) for names in self.code))
+        return found if any(found) else None
 
     def clause(self) -> str:
         if self.after.digest is None:
@@ -139,10 +152,17 @@ class ModuleChange(Fact):
         if self.before.digest is None:
             functions = _functions_text(None, self.after.abi).replace("added", "with", 1)
             return f"published {self.module.words()} ({functions})"
-        functions = _functions_text(self.before.abi, self.after.abi)
-        if self.code is not None:
-            functions = _code_text(self.code)
-        return f"upgraded {self.module.words()} ({functions})"
+        return f"upgraded {self.module.words()} ({self._differences()})"
+
+    def _differences(self) -> str:
+        if (ran := self.ran_changes) is not None:
+            return f"{_code_text(ran)}, which the call runs"
+        text = _functions_text(self.before.abi, self.after.abi) if self.code is None else _code_text(self.code)
+        if self.module.role in {Role.NAMED, Role.OF_NAMED}:  # of a timeline, not of a call
+            return text
+        if self.code is None or self.ran is None:
+            return f"{text}; not known which of these the call runs"
+        return f"{text}; the call runs none of these" if any(self.code) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +294,7 @@ def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
 
 def _code_text(code: CodeChanges) -> str:
     """Return which functions of a module were added or removed, and of which the bytecode changed."""
-    differing = {"added": code.added, "removed": code.removed, "changed the bytecode of": code.changed}
+    differing = {"added": code.added, "removed": code.removed, "changed": code.changed}
     texts = [f"{word} {_names(sorted(names))}" for word, names in differing.items() if names]
     return "; ".join(texts) or "the bytecode of all functions is the same"
 

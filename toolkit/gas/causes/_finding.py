@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.client._threads import run_in_threads
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError, SchemaError
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
 from toolkit.gas._schedules import changed_ratios
 from toolkit.gas.causes import _evidence as reads
 from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
-from toolkit.vm import code_changes
+from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
     from toolkit.gas._steps import Step
     from toolkit.move._ids import ModuleId
-    from toolkit.vm import CodeChanges
 
 
 # Steps of a node whose causes are looked for: each takes about five reads, and nobody reads more explanations.
@@ -43,7 +44,7 @@ _Ends = tuple[int, int]
 
 
 def causes_of(
-    steps: Sequence[Step], node: Node, functions: Mapping[str, str], *, advance: Callable[[int], Any] = lambda _: None
+    steps: Sequence[Step], node: Node, calls: Mapping[str, Call], *, advance: Callable[[int], Any] = lambda _: None
 ) -> dict[Step, findings.Explanation]:
     """Find the causes of steps.
 
@@ -53,8 +54,8 @@ def causes_of(
         Steps that were read from one node.
     node : Node
         The node that they were read from.
-    functions : mapping of str to str
-        The function that each call calls, by fingerprint of the call.
+    calls : mapping of str to Call
+        The calls of the steps, by fingerprint.
     advance : callable, optional
         Called with 1 after each step.
 
@@ -76,7 +77,7 @@ def causes_of(
         chosen.sort(key=lambda step: -math.inf if step.change is None else -abs(step.change))
     found = run_in_threads(
         chosen[:MAX_STEPS],
-        lambda step: _explanation(step, evidence, functions[step.fingerprint]),
+        lambda step: _explanation(step, evidence, calls[step.fingerprint]),
         in_flight=node.max_in_flight,
         advance=advance,
     )
@@ -85,15 +86,14 @@ def causes_of(
     return causes | {chosen[place]: explanation for place, explanation in found}
 
 
-def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Explanation:
+def _explanation(step: Step, evidence: Evidence, call: Call) -> findings.Explanation:
     about_node = _of_node(step)
     if about_node is not None:
         return findings.Explanation(Cause.NODE, about_node)
-    called = findings.module_of(function)
     try:
         if not step.exact:
-            return _explain_interval(step, evidence, called)
-        case = _Case(step, evidence, called, reads.Written.of(evidence.transaction(step.version_after)))
+            return _explain_interval(step, evidence, call)
+        case = _Case(step, evidence, call, reads.Written.of(evidence.transaction(step.version_after)))
         found = _parts(case)
     except reads.UNREAD as error:
         return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reads.reason(error)}")
@@ -122,12 +122,17 @@ def _cause_of(found: Mapping[Cause, facts.Facts]) -> Cause:
 
 
 class _Case(NamedTuple):
-    """An exact step with everything that its cause is derived from; `called` is the module of the called function."""
+    """An exact step with everything that its cause is derived from."""
 
     step: Step
     evidence: Evidence
-    called: ModuleId
+    call: Call
     written: reads.Written
+
+    @property
+    def called(self) -> ModuleId:
+        """The module of the called function."""
+        return findings.module_of(self.call.function)
 
     @property
     def ends(self) -> _Ends:
@@ -224,24 +229,55 @@ def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) 
 def _modules(case: _Case) -> tuple[facts.Facts, facts.Facts]:
     """Return the changed modules that the call runs or may run, and the changed modules that it does not depend on.
 
-    The modules nearest to the called one are compared; the others, such as those of a whole framework, are counted.
+    The modules that the call runs are compared, or those nearest to the called one if it is not known to run any; the
+    others, such as those of a whole framework, are counted.
     """
-    needs = _dependencies(case) if case.written.modules else None
-    near = sorted(_role(module, case.called, needs) for module in case.written.modules)
-    reached = [one.role is not facts.Role.UNRELATED for _, one in near]
+    if not case.written.modules:
+        return (), ()
+    needs, ran = _dependencies(case), _functions_run(case.step, case.evidence, case.call)
+    running = {FunctionId.parse(function).module_id for function in ran or ()}
+    near = sorted((module not in running, *_role(module, case.called, needs)) for module in case.written.modules)
+    limit = min(MAX_NAMED, sum(not idle for idle, *_ in near)) or MAX_NAMED
+    reached = [one.role is not facts.Role.UNRELATED for *_, one in near]
     sides: dict[bool, list[facts.Fact]] = {True: [], False: []}
-    for place, (_, module) in enumerate(near):
+    for place, (*_, module) in enumerate(near):
         mine = sides[reached[place]]
-        if place >= MAX_COMPARED_MODULES or len(mine) >= MAX_NAMED:
+        if place >= MAX_COMPARED_MODULES or len(mine) >= limit:
             mine.append(facts.MoreModules(reached[place:].count(reached[place])))
             break
-        fact = module_fact(module, case.ends, case.evidence)
+        fact = module_fact(module, case.ends, case.evidence, ran)
         mine += [fact] if fact else []
     return tuple(sides[True]), tuple(sides[False])
 
 
-def module_fact(module: facts.RelatedModule, ends: _Ends, evidence: Evidence) -> facts.Fact | None:
-    """Return what happened to a module between two versions; None if it did not change."""
+def _functions_run(step: Step, evidence: Evidence, call: Call) -> frozenset[str] | None:
+    """Return the functions that a call runs at the ends of a step, by executing it at both.
+
+    None if the code cannot be executed, or not to the outcome that the node reported.
+    """
+    name, known = FunctionId.parse(call.function), {}
+    with suppress(*reads.UNREAD):
+        known = {version: evidence.module(name.module_id, version) for version in step.outcomes}
+        if not evidence.is_model and not any(evidence.code(name.module_id, version) for version in known):
+            return None
+    found: set[str] = set()
+    for version, module in known.items():
+        if module.is_absent or (module.abi and name.name not in {one.name for one in module.abi.exposed_functions}):
+            continue  # there is nothing to run
+        ran, outcome = evidence.functions_run(call, version), step.outcomes[version]
+        if ran is None or outcome is None or ran[0] != outcome[0]:
+            return None
+        found |= ran[1]
+    return frozenset(found) or None
+
+
+def module_fact(
+    module: facts.RelatedModule, ends: _Ends, evidence: Evidence, ran: frozenset[str] | None = None
+) -> facts.Fact | None:
+    """Return what happened to a module between two versions; None if it did not change.
+
+    `ran` are the functions that a call runs, if they are known.
+    """
     try:
         before, after = (evidence.module(module.id, version) for version in ends)
     except reads.UNREAD as error:
@@ -250,15 +286,15 @@ def module_fact(module: facts.RelatedModule, ends: _Ends, evidence: Evidence) ->
         return facts.NotComparable(module, "")
     if before.digest == after.digest:
         return None
-    return facts.ModuleChange(module, before, after, _code_changes(module.id, ends, evidence))
-
-
-def _code_changes(module: ModuleId, ends: _Ends, evidence: Evidence) -> CodeChanges | None:
-    """Return the functions whose bytecode differs; None if it cannot be read at both versions."""
-    with suppress(*reads.UNREAD):
-        before, after = (evidence.code(module, version) for version in ends)
-        return None if before is None or after is None else code_changes(before, after)
-    return None
+    code = None
+    with suppress(*reads.UNREAD, InputError):
+        code = evidence.code_changes(module.id, *ends)
+    mine = None
+    if ran is not None:
+        mine = frozenset(one.name for one in map(FunctionId.parse, ran) if one.module_id == module.id)
+    change = facts.ModuleChange(module, before, after, code, mine)
+    # A Python method may also differ by what it uses from outside, so that the call runs no changed one proves nothing.
+    return replace(change, ran=None) if evidence.is_model and not change.ran_changes else change
 
 
 def _dependencies(case: _Case) -> reads.Dependencies | None:
@@ -322,17 +358,17 @@ def _written(
 # intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findings.Explanation:
+def _explain_interval(step: Step, evidence: Evidence, call: Call) -> findings.Explanation:
     """Explain an interval by the differences between its ends in schedule, feature flags and packages.
 
     The explanation does not name a version. The cause is never ``state``, since state is not compared, and
     not ``schedule`` if parameters were only added or removed. It is ``unknown`` if something could not be read and
     nothing that could be read differs.
     """
-    ends = (step.version_before, step.version_after)
+    ends, called = (step.version_before, step.version_after), findings.module_of(call.function)
     comparisons: list[tuple[Cause, str, Callable[[], facts.Facts]]] = [
         (Cause.SCHEDULE, "the gas schedule", lambda: _prices(ends, evidence)),
-        (Cause.CODE, "modules and packages", lambda: _code(ends, evidence, called)),
+        (Cause.CODE, "modules and packages", lambda: _code(step, evidence, call)),
         (Cause.CONFIG, "the feature flags", lambda: tuple(filter(None, [_flags_change(ends, evidence)]))),
     ]
     found: dict[Cause, facts.Facts] = {}
@@ -360,13 +396,14 @@ def _between(ends: _Ends, evidence: Evidence) -> facts.ScheduleChange | None:
     return facts.ScheduleChange(before, after, ends=True) if before != after else None
 
 
-def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> facts.Facts:
+def _code(step: Step, evidence: Evidence, call: Call) -> facts.Facts:
     """Return what happened to the called module and, judging by upgrade numbers, to the packages that it needs."""
+    ends, called = (step.version_before, step.version_after), findings.module_of(call.function)
     known = [evidence.module(called, version) for version in ends]
     changes: list[facts.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:
-        code = _code_changes(called, ends, evidence)
-        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), known[0], known[1], code))
+        ran = _functions_run(step, evidence, call)
+        changes += filter(None, [module_fact(facts.RelatedModule(called, facts.Role.CALLED), ends, evidence, ran)])
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not changes:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")

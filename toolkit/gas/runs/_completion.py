@@ -62,19 +62,20 @@ def complete(job: Job) -> None:
     stored = job.store.steps()  # not damaged: the folder was mended
     known = {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
     causes: dict[Step, Explanation] = {}
-    functions = {call.fingerprint: call.function for call in job.study.calls}
+    calls = {call.fingerprint: call for call in job.study.calls}
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
         for node, plan in job.plans():
             mine = [step for step in steps if step.node == plan.node]
             # A stored step was read twice when it was found.
             own = not_repeated(job, node, plan, [step for step in mine if _identity(asdict(step)) not in known])
-            found = causes_of([step for step in mine if step not in own], node, functions, advance=bar.advance)
+            found = causes_of([step for step in mine if step not in own], node, calls, advance=bar.advance)
             found |= own
             if any(one.cause == Cause.UNKNOWN for one in found.values()):
                 check_there(node, "causes of steps cannot be found")
             causes |= found
-            origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
+            called = [call.function for call in job.study.calls]
+            origin = provenance(node, first=plan.first, last=plan.last, functions=called)
             plans.append(
                 structs.replace(plan, provenance=origin, further_requests=further.get(plan.node, plan.further_requests))
             )

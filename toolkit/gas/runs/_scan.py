@@ -90,7 +90,9 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
 
 def compared_rows(store: RunStore) -> pa.Table:
     """Return the columns of all observations by which steps are found, in the order of the study."""
-    parts = list(store.tables(COMPARED, coded=["node", "label", "fingerprint", "source", "node_build"]))
+    parts = list(
+        store.tables(COMPARED, coded=["node", "label", "fingerprint", "source", "node_build", "error_message"])
+    )
     return store.order.sorted(pa.concat_tables(parts) if parts else OBSERVATIONS.arrow.empty_table().select(COMPARED))
 
 
