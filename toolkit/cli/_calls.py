@@ -146,12 +146,14 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         parts = {name: None if listed is None else console.records(listed) for name, listed in frames.items()}
         console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
+    from toolkit.frames import show
+
     notes = {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}
     console.print_facts(facts | notes, as_json=False)
     for name, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{name}\n{console.table(listed, rows=_MAX_LISTED, columns=columns)}")
+            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
 def _print_known(ledger: Any) -> None:
