@@ -56,7 +56,10 @@ TypesOption = Annotated[
     Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
 ]
 VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
-TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
+TimesOption = Annotated[
+    bool | None,
+    Option(help="Fill in ledger_timestamp, with one request per block; by default, for a version plan with dates."),
+]
 AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
 VersionsOption = Annotated[str | None, Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
