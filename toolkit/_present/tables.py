@@ -245,15 +245,17 @@ def html_table(
     """
     start = len(head) if numbers_from is None else numbers_from
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        sides = ("left" if place < start and place not in right else "right" for place in range(len(cells)))
-        texts = (
-            f'<{tag} style="text-align:{side};{_SHORT if len(unescape(cell)) <= _MAX_LINE else _LONG}">{cell}</{tag}>'
-            for side, cell in zip(sides, cells, strict=True)
+    sides = ["left" if place < start and place not in right else "right" for place in range(len(head))]
+    names = (f'<th style="text-align:{side}">{name}</th>' for side, name in zip(sides, head, strict=True))
+    lines = (
+        "".join(
+            f'<td style="text-align:{side};{_SHORT if len(unescape(cell)) <= _MAX_LINE else _LONG}">{cell}</td>'
+            for side, cell in zip(sides, row, strict=True)
         )
-        return f"<tr>{''.join(texts)}</tr>"
-
-    return f"{_PADDED}<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"{_PADDED}<table><tr>{''.join(names)}</tr>{body}</table>"
 
 
 # Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).
