@@ -39,4 +39,4 @@ def load_ipython_extension(shell: Any) -> None:
     import_module(f"{__name__}.teaching._contract_cell").add_contract_cell(shell)
 
 
-_show_frames_as_tables(lambda frame, rows: str(__getattr__("show")(frame, rows=max(rows, 2))._repr_html_()))
+_show_frames_as_tables(lambda frame, rows: __getattr__("show")(frame, rows=max(rows, 2)))

@@ -30,6 +30,28 @@ def test_times_are_those_of_the_versions_found(node):
     assert frame["ledger_timestamp"].notna().all()
 
 
+WEEK = "2026-05-01..2026-05-08"
+
+
+@pytest.mark.parametrize("plan", [f"{WEEK}:1d", f"{WEEK}/3", ["2026-05-01", "2026-05-08"], toolkit.FindSteps(WEEK, 3)])
+def test_a_plan_by_date_has_times(node, plan):
+    """Unless they are declined; a plan of versions has only the time of the head."""
+    frame = toolkit.fetch_views(node, PRICE, plan, progress=False)
+    assert len(frame) > 1
+    assert frame["ledger_timestamp"].notna().all()
+    assert toolkit.fetch_views(node, PRICE, plan, times=False, progress=False)["ledger_timestamp"].isna().all()
+    assert toolkit.fetch_views(node, PRICE, "100:101", progress=False)["ledger_timestamp"].isna().all()
+
+
+def test_resources_and_items_have_the_times_of_a_plan_by_date(node):
+    """As views."""
+    registry = toolkit.fetch_resources(node, "0xcafe", "0xcafe::registry::Registry", f"{WEEK}:1d", progress=False)
+    handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]
+    items = toolkit.fetch_table_items(node, handle, ["alice"], f"{WEEK}:1d", owner="0xcafe", progress=False)
+    assert registry["ledger_timestamp"].notna().all()
+    assert items["ledger_timestamp"].tolist() == registry["ledger_timestamp"].tolist()
+
+
 def test_where_there_is_no_gas_to_search_for_it_is_refused(node):
     """Table items and transactions have no steps; the message has the way."""
     plan = toolkit.FindSteps("0:9")

@@ -63,28 +63,32 @@ def running_marimo() -> Any:
     return marimo if marimo is not None and marimo.running_in_notebook() else None
 
 
-def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
-    """Make IPython show the toolkit's frames with the HTML of `table`. This has no effect outside IPython.
+def show_frames_as_tables(shown: Callable[[Any, int], Any]) -> None:
+    """Make IPython show the toolkit's frames like `shown`: as HTML, or as text in a terminal, which has no HTML.
+
+    This has no effect outside IPython.
 
     Only frames with ``attrs["toolkit"]``, which every function of the toolkit sets, or with wide integers are affected.
     A formatter that the user registered for DataFrame takes precedence.
 
     Parameters
     ----------
-    table : callable
-        Returns the HTML of a frame with a maximum number of rows.
+    shown : callable
+        Returns a frame with a maximum number of rows as an object that IPython can show.
     """
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
     display_formatter = getattr(shell, "display_formatter", None)  # a host such as Solara has a shell without one
     if display_formatter is not None:
-        formatter = display_formatter.formatters["text/html"]
+        has_html = "text/html" in display_formatter.active_types
+        formatter = display_formatter.formatters["text/html" if has_html else "text/plain"]
+        form = partial(_frame_html if has_html else _print_frame, shown=shown)
         for name in ("pandas", "pandas.core.frame"):  # where the class says it is defined, in pandas 3 and before
-            formatter.for_type_by_name(name, "DataFrame", partial(_frame_html, table=table))
+            formatter.for_type_by_name(name, "DataFrame", form)
 
 
 def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is the way to say it
-    """Choose whether notebooks format the toolkit's frames like `toolkit.show` or like pandas.
+    """Choose whether notebooks and IPython format the toolkit's frames like `toolkit.show` or like pandas.
 
     By default, frames are formatted for reading: shortened addresses that stay distinct, thousands separators, units
     below the column names, the meaning of a column on hover, and no empty columns. The data is exact either way. Other
@@ -105,18 +109,34 @@ def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is 
     _as_tables = bool(enabled)
 
 
-def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
+def _frame_html(frame: Any, shown: Callable[[Any, int], Any]) -> str | None:
     """Return the HTML of a frame, or None if pandas is set to show text."""
     import pandas as pd
 
-    own = "toolkit" in frame.attrs or any(hasattr(dtype, "wide") for dtype in frame.dtypes)
-    if not own or not pd.get_option("display.notebook_repr_html"):
+    if not _is_own(frame) or not pd.get_option("display.notebook_repr_html"):
         return frame._repr_html_()  # type: ignore[no-any-return]
     if not _as_tables:
         with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
             return frame._repr_html_()  # type: ignore[no-any-return]
-    # As pandas does: all rows up to `max_rows`, and `min_rows` of longer frames. None and 0 set no limit.
+    return shown(frame, _max_rows(frame))._repr_html_()  # type: ignore[no-any-return]
+
+
+def _print_frame(frame: Any, printer: Any, cycle: Any, shown: Callable[[Any, int], Any]) -> None:  # noqa: ARG001 - IPython's signature
+    """Print a frame with a printer of IPython."""
+    own = _as_tables and _is_own(frame)
+    printer.text(repr(shown(frame, _max_rows(frame)) if own else frame))
+
+
+def _is_own(frame: Any) -> bool:
+    """Return whether a frame comes from the toolkit or has wide integers."""
+    return "toolkit" in frame.attrs or any(hasattr(dtype, "wide") for dtype in frame.dtypes)
+
+
+def _max_rows(frame: Any) -> int:
+    """Return the number of rows to show, as in pandas: all up to `max_rows`, and `min_rows` of longer frames."""
+    import pandas as pd
+
     max_rows = pd.get_option("display.max_rows")
-    if not max_rows or len(frame) <= max_rows:
-        return table(frame, len(frame))
-    return table(frame, pd.get_option("display.min_rows") or max_rows)
+    if not max_rows or len(frame) <= max_rows:  # None and 0 set no limit
+        return len(frame)
+    return pd.get_option("display.min_rows") or max_rows  # type: ignore[no-any-return]

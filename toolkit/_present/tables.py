@@ -10,11 +10,15 @@ import csv
 import io
 import json
 import math
+import os
+import sys
 from dataclasses import fields
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
+from html import unescape
 from itertools import chain
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit._present.text import ELLIPSIS, csv_text, visible
@@ -28,6 +32,7 @@ _Entry = TypeVar("_Entry")
 _MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce"})
+_NO_TERMINAL = 10_000  # characters of a line, more than any table has
 _MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 
 
@@ -125,13 +130,20 @@ def text_table(
     return [indent + "  ".join(line).rstrip() for line in zip(*padded, strict=True)]
 
 
+def terminal_width() -> int:
+    """Return the columns of the terminal, or those of COLUMNS. A pipe, a file and a notebook get tables whole."""
+    # The size is that of the process's first output, which in a notebook may be the terminal that Jupyter runs in.
+    terminal = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
+    return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
+
+
 def fitted_columns(
     columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = ()
 ) -> dict[int, list[str]]:
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
-    Columns are left out from the right, those of lists and structs first. Numbers are never shortened; names lose their
-    beginning, and other texts their end.
+    Columns are left out from the right. Numbers are never shortened; names lose their beginning, and other texts their
+    end.
 
     Parameters
     ----------
@@ -161,8 +173,7 @@ def fitted_columns(
             over -= 1
         if over <= 0 or len(kept) == 1:
             return {place: [_shortened(cell, widths[place]) for cell in column] for place, column in kept.items()}
-        nested = [place for place, column in kept.items() if any(cell.startswith(("{", "[")) for cell in column)]
-        del kept[max(nested or kept)]
+        del kept[max(kept)]
 
 
 def _shortened(text: str, width: int) -> str:
@@ -204,6 +215,10 @@ def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], number
     return "\n".join(f"| {' | '.join(cells)} |" for cells in chain((head, rule), rows))
 
 
+_MAX_LINE = 40  # characters
+# Browsers would break names at hyphens and dashes to fit a wide table into a page, and long texts after each word.
+_SHORT = "white-space:nowrap"
+_LONG = f"min-width:{_MAX_LINE}ch;overflow-wrap:anywhere"
 # For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
 _PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
 
@@ -230,12 +245,17 @@ def html_table(
     """
     start = len(head) if numbers_from is None else numbers_from
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        sides = ("left" if place < start and place not in right else "right" for place in range(len(cells)))
-        texts = (f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
-        return f"<tr>{''.join(texts)}</tr>"
-
-    return f"{_PADDED}<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    sides = ["left" if place < start and place not in right else "right" for place in range(len(head))]
+    names = (f'<th style="text-align:{side}">{name}</th>' for side, name in zip(sides, head, strict=True))
+    lines = (
+        "".join(
+            f'<td style="text-align:{side};{_SHORT if len(unescape(cell)) <= _MAX_LINE else _LONG}">{cell}</td>'
+            for side, cell in zip(sides, row, strict=True)
+        )
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"{_PADDED}<table><tr>{''.join(names)}</tr>{body}</table>"
 
 
 # Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).

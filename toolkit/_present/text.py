@@ -22,8 +22,10 @@ _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and mar
 _HAS_BLANK_LETTER = re.compile(f"[{_BLANK_LETTERS}]").search
 _FORMULA_STARTS = frozenset("=+-@|%")
 _MODULE_ID = re.compile(r'(?:Module )?ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w+)"\) \}')
-_ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
-_MAX_WHOLE_DIGITS = 16  # addresses that people choose are shorter; derived ones have 60 or more
+# Addresses in full, and those of nodes that omit leading zeros; other hex digits are data, such as the bytes of a key.
+_ADDRESS = re.compile(r"\b0x([0-9a-f]{60,64})\b")
+# Addresses in full that have at most 16 digits without leading zeros; people choose such addresses.
+_PADDED = re.compile(r"\b0x(?=[0-9a-f]{64}\b)0{48,63}([0-9a-f]{1,16})\b")
 # Digits that are shown of a long address, at its beginning and at its end.
 _HEAD = 6
 _TAIL = 4
@@ -135,39 +137,43 @@ def _escaped(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii") if _hidden(char) else char
 
 
+def without_padding(text: str) -> str:
+    """Return a text in which padded addresses are without their leading zeros, such as ``0xb0b``.
+
+    Longer addresses, handles and hashes keep a zero at their beginning.
+    """
+    return _PADDED.sub(r"0x\1", text)
+
+
 def short_addresses(text: str) -> str:
-    """Shorten the addresses in a text: remove leading zeros, and reduce long ones to their first and last digits.
+    """Shorten the addresses in a text: remove zeros as `without_padding` does, and cut long ones in the middle.
 
     Parameters
     ----------
     text : str
-        Text with any number of addresses, handles and hashes in lower case.
+        Text with any number of addresses, handles and hashes in lower case. Other hex digits are not changed.
 
     Returns
     -------
     str
         For display only: two long addresses with the same first and last digits look the same.
     """
-    return _ADDRESS.sub(lambda match: _short(match[1].lstrip("0")), text)
+    return _ADDRESS.sub(lambda match: _short(match[1]), without_padding(text))
 
 
 def _short(digits: str, extra: int = 0) -> str:
-    """Return an address, given its digits without leading zeros, with `extra` more digits at each end."""
+    """Return a long address, given its digits, with `extra` more digits at each end."""
     head, tail = _HEAD + extra, _TAIL + extra
-    if len(digits) <= max(_MAX_WHOLE_DIGITS, head + tail):
-        return f"0x{digits or '0'}"
-    return f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}"
+    return f"0x{digits}" if len(digits) <= head + tail else f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}"
 
 
-def distinct_addresses(texts: Iterable[str], *, mark: bool = False) -> Callable[[str], str]:
+def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     """Return a function that shortens the addresses in texts but keeps different addresses distinct.
 
     Parameters
     ----------
     texts : iterable of str
         All texts that are shown together.
-    mark : bool, default False
-        Whether an ellipsis stands for the zeros that are removed, because the short form is not what a column contains.
 
     Returns
     -------
@@ -176,12 +182,12 @@ def distinct_addresses(texts: Iterable[str], *, mark: bool = False) -> Callable[
 
     Examples
     --------
-    >>> texts = ["0x" + "ab" * 16 + "c", "0x" + "ab" * 8 + "0" + "ab" * 8]
+    >>> texts = ["0x" + "ab" * 32, "0x" + "ab" * 15 + "00" + "ab" * 16]
     >>> short = distinct_addresses(texts)
     >>> [short(text) for text in texts] == texts, short("0x" + "cd" * 32)
     (False, '0xcdcdcd…cdcd')
     """
-    found = {match[1].lstrip("0") for text in texts for match in _ADDRESS.finditer(text)}
+    found = {match[1] for text in texts for match in _ADDRESS.finditer(without_padding(text))}
     forms = {digits: _short(digits) for digits in found}
     extra = 0
     counts = Counter(forms.values())
@@ -190,14 +196,7 @@ def distinct_addresses(texts: Iterable[str], *, mark: bool = False) -> Callable[
         for digits in alike:
             forms[digits] = _short(digits, extra)
         counts = Counter(forms.values())
-
-    def form(match: re.Match[str]) -> str:
-        digits = match[1].lstrip("0")
-        short = forms.get(digits) or _short(digits)
-        without_zeros = ELLIPSIS not in short and 1 < len(digits) < len(match[1])
-        return f"0x{ELLIPSIS}{digits}" if mark and without_zeros else short
-
-    return lambda text: _ADDRESS.sub(form, text)
+    return lambda text: _ADDRESS.sub(lambda match: forms.get(match[1]) or _short(match[1]), without_padding(text))
 
 
 def number(value: float | None) -> str:

@@ -146,12 +146,14 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         parts = {name: None if listed is None else console.records(listed) for name, listed in frames.items()}
         console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
+    from toolkit.frames import show
+
     notes = {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}
     console.print_facts(facts | notes, as_json=False)
     for name, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{name}\n{console.table(listed, rows=_MAX_LISTED, columns=columns)}")
+            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
 def _print_known(ledger: Any) -> None:
@@ -185,7 +187,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     types: console.TypesOption = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
-    times: console.TimesOption = False,
+    times: console.TimesOption = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -219,7 +221,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
-    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(frame, times), versions=frame["ledger_version"])
 
 
 @contextmanager
@@ -245,7 +247,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     owner: Annotated[str | None, Option(help="Account whose resource contains the table; replaces both types.")] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
-    times: console.TimesOption = False,
+    times: console.TimesOption = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -274,7 +276,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
         at: Any = ledger_version if versions is None else versions
         frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
-    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(times=times), versions=frame["ledger_version"])
+    console.print_rows(frame, out, as_json=as_json, hidden=_hidden(frame, times), versions=frame["ledger_version"])
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
@@ -444,7 +446,7 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[str, Argument(help="Account or object that owns the resource.")],
     tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with any type arguments.")],
     versions: console.VersionsOption = None,
-    times: console.TimesOption = False,
+    times: console.TimesOption = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -466,7 +468,7 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
         owner = console.address(reached, address, "ADDRESS")
         found = fetch_resources(reached, owner, tag, versions, times=times, progress=not quiet)
     read = found["ledger_version"]
-    console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(times=times)), versions=read)
+    console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(found, times)), versions=read)
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
@@ -497,9 +499,10 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     console.print_rows(frame, out, as_json=as_json, columns=_BALANCES, unread=unread, versions=read)
 
 
-def _hidden(*, times: bool) -> tuple[str, ...]:
-    """Return the columns of reads that are not printed: the head is the same for all, and only its time is known."""
-    return ("head_version", "status") if times else ("head_version", "status", "ledger_timestamp")
+def _hidden(frame: pd.DataFrame, times: bool | None) -> tuple[str, ...]:
+    """Return the columns of reads that are not printed: the head is the same for all, and so is its time."""
+    timed = times or len(set(frame.loc[frame["ledger_timestamp"].notna(), "ledger_version"])) > 1
+    return ("head_version", "status") if timed else ("head_version", "status", "ledger_timestamp")
 
 
 def _rows(found: Any, rows: Rows) -> Any:

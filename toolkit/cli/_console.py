@@ -15,8 +15,16 @@ from typer import Argument, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
-from toolkit._present.tables import csv_table, fact_text, fitted_columns, json_rows, json_value, text_table
-from toolkit._present.text import plural
+from toolkit._present.tables import (
+    csv_table,
+    fact_text,
+    fitted_columns,
+    json_rows,
+    json_value,
+    terminal_width,
+    text_table,
+)
+from toolkit._present.text import plural, without_padding
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,16 +33,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node
-    from toolkit.frames._display import ShownFrame
     from toolkit.gas._study import Study
 
-_NO_TERMINAL = 10_000  # characters of a line, more than any table has
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
 
 Texts = list[str] | None  # of an option that may be repeated
 
 PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch  # a version plan, which is often given without its option
-_LEADING_ZEROS = re.compile(r"\b0x0{16,}(?=[0-9a-f])")  # of short addresses; they are accepted without
 _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
@@ -51,7 +56,10 @@ TypesOption = Annotated[
     Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
 ]
 VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
-TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
+TimesOption = Annotated[
+    bool | None,
+    Option(help="Fill in ledger_timestamp, with one request per block; by default, for a version plan with dates."),
+]
 AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
 VersionsOption = Annotated[str | None, Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
@@ -133,7 +141,8 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     rows = []
     for name, value in facts.items():
         plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        rows.append((name, _LEADING_ZEROS.sub("0x", fact_text(name, ", ".join(value) if plain else value, 2_000))))
+        text = fact_text(name, ", ".join(value) if plain else value, 2_000)
+        rows.append((name, text if isinstance(value, bytes) else without_padding(text)))
     print_text("\n".join(text_table(rows)))
 
 
@@ -167,26 +176,16 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
     if as_json:
         print_json({"rows": records(frame)})
         return
-    print(table(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
+    from toolkit.frames import show
+
+    print(show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
 
 
 def print_table(rows: Sequence[Sequence[str]], *, head: Sequence[str], right: Collection[int]) -> None:
     """Print rows of text as a table that fits in the terminal."""
-    kept = fitted_columns([*zip(head, *rows, strict=True)], _width(), right=right)
+    kept = fitted_columns([*zip(head, *rows, strict=True)], terminal_width(), right=right)
     names, *lines = zip(*kept.values(), strict=True)
     print(*text_table(lines, head=names, right={n for n, place in enumerate(kept) if place in right}), sep="\n")
-
-
-def table(frame: pd.DataFrame, *, rows: int, columns: Sequence[str] | None = None) -> ShownFrame:
-    """Return a frame as a table that fits in the terminal."""
-    from toolkit.frames._display import fitted, show
-
-    return fitted(show(frame, rows=rows, columns=columns), _width())
-
-
-def _width() -> int:
-    """Return the columns of the terminal, or those of COLUMNS. A pipe or a file gets tables whole."""
-    return get_terminal_size(fallback=(_NO_TERMINAL, 24)).columns
 
 
 def print_rows(

@@ -99,6 +99,8 @@ class _Sweep:
         The head, read once at the start.
     versions : sequence of int
         As planned.
+    by_time : bool
+        Whether the plan has times, so that the rows have them by default.
     oldest : int
         The oldest version that can be read.
     there : sequence of int
@@ -116,7 +118,7 @@ class _Sweep:
     def __init__(self, node: Any, versions: Versions | None, *, state: bool = True, show: bool) -> None:
         self.node: Reads = checked_node(node)
         plan, self.ledger = plan_versions(self.node, versions, state=state)
-        self.versions, self.show = plan.versions, show
+        self.versions, self.by_time, self.show = plan.versions, plan.by_time, show
         self.oldest = self.node.oldest_readable(self.ledger)
         self.there = arguments.readable(plan.versions, oldest=self.oldest, head=self.ledger.version)
         self.newest = self.there[-1] if self.there else self.ledger.version
@@ -157,10 +159,10 @@ class _Sweep:
         if self._guard is not None:
             self._guard.check_if_due()
 
-    def times_of(self, versions: Iterable[int], *, times: bool) -> dict[int, datetime]:
-        """Return the time of the head, which is known, and, if `times` is set, the times of the given versions."""
+    def times_of(self, versions: Iterable[int], *, times: bool | None) -> dict[int, datetime]:
+        """Return the time of the head, which is known, and the times of the given versions if they are wanted."""
         found = {self.ledger.version: self.ledger.timestamp}
-        if times:
+        if self.by_time if times is None else times:
             others = sorted(set(versions) - {self.ledger.version})
             found |= block_times(self.node, others, show=self.show)
         return found
@@ -179,7 +181,7 @@ def fetch_views(
     *,
     typed: bool = True,
     flatten: bool = False,
-    times: bool = False,
+    times: bool | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Run view functions at many ledger versions.
@@ -201,8 +203,9 @@ def fetch_views(
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
         Replace struct columns with one column per field.
-    times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+    times : bool, optional
+        Whether to fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+        By default, it is filled if the version plan has dates or times.
     progress : bool, default True
         Show a progress bar.
 
@@ -302,7 +305,7 @@ def fetch_table_items(
     value_type: str | None = None,
     owner: str | None = None,
     flatten: bool = False,
-    times: bool = False,
+    times: bool | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Read items of a table by their keys, at one or many ledger versions.
@@ -324,8 +327,9 @@ def fetch_table_items(
         version of the plan.
     flatten : bool, default False
         Replace struct columns with one column per field.
-    times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+    times : bool, optional
+        Whether to fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+        By default, it is filled if the version plan has dates or times.
     progress : bool, default True
         Show a progress bar.
 
@@ -646,7 +650,7 @@ def fetch_resources(
     tag: str,
     versions: Versions | None = None,
     *,
-    times: bool = False,
+    times: bool | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Read a resource at one or many ledger versions.
@@ -660,8 +664,9 @@ def fetch_resources(
         Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
     versions : version plan, optional
         As in `fetch_views`.
-    times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+    times : bool, optional
+        Whether to fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
+        By default, it is filled if the version plan has dates or times.
     progress : bool, default True
         Show a progress bar.
 

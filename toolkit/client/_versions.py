@@ -215,10 +215,13 @@ class ResolvedPlan:
     versions : sequence of int
     notes : tuple of str
         What was clipped, as sentences for a warning.
+    by_time : bool
+        Whether the plan has times instead of ledger versions.
     """
 
     versions: Sequence[int]
     notes: tuple[str, ...] = ()
+    by_time: bool = False
 
 
 def _no_times(_: Sequence[datetime]) -> NoReturn:
@@ -288,7 +291,8 @@ def resolve_versions(
     size = len(stepped) if plan.count is None else min(plan.count, len(stepped))
     if size > _MAX_VERSIONS:
         raise InputError(f"the plan has {size:,} versions, more than {_MAX_VERSIONS:,}; use a/n or a step")
-    return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes))
+    by_time = isinstance(plan.first, datetime) or isinstance(plan.last, datetime)
+    return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes), by_time)
 
 
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
@@ -334,7 +338,7 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
         )
     if empty := len(ends) - early - len(versions):
         notes.append(f"no row for {empty:,} of {len(ends):,} times, because another time has the same version")
-    return ResolvedPlan(versions, tuple(notes))
+    return ResolvedPlan(versions, tuple(notes), by_time=True)
 
 
 def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:

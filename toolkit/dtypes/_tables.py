@@ -245,9 +245,9 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame, shape (columns of `frame`, 6)
-        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing if not known) and ``nulls``
-        (int64, number of rows).
+    DataFrame, shape (columns of `frame`, 7)
+        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing if not known), ``nulls`` (int64, number of
+        rows) and ``meaning`` (text).
 
     Raises
     ------
@@ -271,11 +271,15 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
             "type": str(getattr(dtype, "pyarrow_dtype", dtype)),
             **{key: facts.get(name, {}).get(key) for key in _SHOWN_META},
             "nulls": int(frame.iloc[:, place].isna().sum()),
+            "meaning": facts.get(name, {}).get("meaning"),
         }
         for place, (name, dtype) in enumerate(frame.dtypes.items())
     ]
     text = [pa.field(name, pa.string()) for name in ("column", "type", *_SHOWN_META)]
-    return to_pandas(pa.Table.from_pylist(rows, pa.schema([*text, pa.field("nulls", pa.int64())])))
+    more = [pa.field("nulls", pa.int64()), pa.field("meaning", pa.string())]
+    described = to_pandas(pa.Table.from_pylist(rows, pa.schema([*text, *more])))
+    described.attrs[_ATTRS] = {}  # notebooks show it as they show the toolkit's frames: with whole sentences
+    return described
 
 
 def _dtype(arrow: pa.DataType) -> Any:

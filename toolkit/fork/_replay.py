@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
 from toolkit._present.tables import text_table
-from toolkit._present.text import number, plural, short_addresses, visible
+from toolkit._present.text import distinct_addresses, number, plural, visible
 from toolkit.client._http import PreparedCall, path
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
 from toolkit.fork._state import BCS, KeyKind, NodeState, parse_key, prefetch
@@ -262,7 +262,8 @@ class Replay:
         for one in found[:_MAX_SHOWN]:
             place = f" {one.place}" if one.place else ""
             lines.append(f"{one.what}{place}: committed {one.committed}, replayed {one.replayed}")
-        return "\n".join(visible(short_addresses(line), 400) for line in lines)
+        short = distinct_addresses(lines)  # of two values that differ, both ends may be the same
+        return "\n".join(visible(short(line), 400) for line in lines)
 
     def __repr__(self) -> str:
         state = "verified" if self.verified else f"{plural(sum(1 for _ in self._differences()), 'difference')}"

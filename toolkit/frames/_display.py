@@ -13,8 +13,8 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.tables import fact_text, fitted_columns, html_table, text_table
-from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
+from toolkit._present.tables import fact_text, fitted_columns, html_table, terminal_width, text_table
+from toolkit._present.text import ELLIPSIS, distinct_addresses, listed, plural, visible
 from toolkit.errors import InputError
 
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
@@ -26,7 +26,8 @@ _FIRST = (
 )
 # Identifiers, and what repeats other columns.
 _LAST = (
-    *("vm_status", "hash", "state_key_hash", "creation_number", "sequence_number", "max_gas_amount"),
+    *("head_version", "chain_success", "status", "vm_status", "hash", "state_key_hash"),
+    *("account_address", "creation_number", "sequence_number", "max_gas_amount"),
     *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
 )
@@ -56,7 +57,12 @@ class ShownFrame:
     facts: tuple[dict[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        return "\n".join([*text_table(self.rows, head=self.columns, right=self.numbers), f"[{self.note}]"])
+        width = terminal_width()
+        kept = fitted_columns([*zip(self.columns, *self.rows, strict=True)], width, right=self.numbers)
+        rest = [name for place, name in enumerate(self.columns) if place not in kept]
+        note = f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note
+        right = {n for n, place in enumerate(kept) if place in self.numbers}
+        return "\n".join([*text_table(zip(*kept.values(), strict=True), right=right), fill(f"[{note}]", width)])
 
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.rows]
@@ -75,10 +81,11 @@ def _head(name: str, facts: dict[str, str]) -> str:
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> ShownFrame:
     """Format a frame as a table for reading.
 
-    Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
-    the table; an ellipsis marks what is left out, also zeros. Numbers have thousands separators; codes and chain ids
-    have none. The most important columns come first, and empty columns are omitted. Named index levels become columns.
-    The frame itself is not modified. Notebooks display the toolkit's frames in this way; see `set_display`.
+    Addresses are without leading zeros, such as ``0xb0b``; long ones are shortened to as many leading and trailing
+    digits as are needed to distinguish the addresses in the table. Numbers have thousands separators; codes and chain
+    ids have none. The most important columns come first, and empty columns are omitted. Named index levels become
+    columns. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
+    Notebooks and IPython display the toolkit's frames in this way; see `set_display`.
 
     Parameters
     ----------
@@ -91,7 +98,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Returns
     -------
     ShownFrame
-        Displayed as HTML in notebooks, and as text by ``print``.
+        Displayed as HTML in notebooks, and as text by ``print``. In a terminal, the text has the columns that fit.
 
     Raises
     ------
@@ -126,15 +133,17 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
     names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
+    values = [part.iloc[:, place].tolist() for place in places]
     texts = [
-        [
-            "" if value is pd.NA else fact_text(str(frame.columns[place]), value)
-            for value in part.iloc[:, place].tolist()
-        ]
-        for place in places
+        ["" if value is pd.NA else fact_text(str(frame.columns[place]), value) for value in column]
+        for place, column in zip(places, values, strict=True)
     ]
-    short = distinct_addresses((text for column in texts for text in column), mark=True)
-    lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
+    short = distinct_addresses(text for column in texts for text in column)
+    shortened = [  # the bytes of a key or a value are no address, even if there are 32 of them
+        [text if isinstance(value, bytes) else short(text) for value, text in zip(*both, strict=True)]
+        for both in zip(values, texts, strict=True)
+    ]
+    lines = list(zip(*shortened, strict=True))
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
     left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
@@ -147,22 +156,6 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         note=shown + left_out,
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
-    )
-
-
-def fitted(shown: ShownFrame, width: int) -> ShownFrame:
-    """Return the part of a table that fits in a terminal, and name the columns that do not."""
-    columns = list(zip(shown.columns, *shown.rows, strict=True))
-    kept = fitted_columns(columns, width, right=shown.numbers)
-    rest = [name for place, name in enumerate(shown.columns) if place not in kept]
-    more = f" and {len(rest) - _MAX_NAMED} more" if len(rest) > _MAX_NAMED else ""
-    note = f"{shown.note}; not shown: {', '.join(rest[:_MAX_NAMED])}{more}" if rest else shown.note
-    return ShownFrame(
-        columns=tuple(shown.columns[place] for place in kept),
-        rows=tuple(zip(*(cells[1:] for cells in kept.values()), strict=True)),
-        note=fill(note, width - 2),
-        numbers=frozenset(n for n, place in enumerate(kept) if place in shown.numbers),
-        facts=tuple(shown.facts[place] for place in kept),
     )
 
 

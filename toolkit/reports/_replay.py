@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import distinct_addresses, short_addresses, visible
 from toolkit.errors import InputError
 from toolkit.fork._replay import key_text, status_words
 from toolkit.plots import _style as style
@@ -91,11 +91,14 @@ def render(replay: Replay) -> str:
 
 
 def _table(rows: Sequence[Mapping[Any, Any]], columns: Sequence[str], numbers: Sequence[str] = ()) -> dict[str, Any]:
-    kept = [[(name, _known(row[name])) for name in columns] for row in rows[:_MAX_ROWS]]
+    values = [[_known(row[name]) for name in columns] for row in rows[:_MAX_ROWS]]
+    short = distinct_addresses(value for row in values for value in row if isinstance(value, str))
+    kept = [
+        [(name, short(value) if isinstance(value, str) else value) for name, value in zip(columns, row, strict=True)]
+        for row in values
+    ]
     return {"columns": columns, "numbers": numbers, "rows": kept}
 
 
 def _known(value: Any) -> Any:
-    if value is pd.NA or isinstance(value, float):
-        return None
-    return short_addresses(value) if isinstance(value, str) else value
+    return None if value is pd.NA or isinstance(value, float) else value

@@ -170,11 +170,14 @@ def test_columns_named_twice_are_refused():
 def test_describe_is_the_data_dictionary():
     """One row a column: type, unit, source, typing, nulls."""
     found = dtypes.describe(dtypes.to_pandas(table({**FLAT, **NESTED}))).set_index("column")
-    assert found.loc["version"].tolist() == ["uint64", *FACTS.values(), 1]
+    assert found.loc["version"].drop("meaning").tolist() == ["uint64", *FACTS.values(), 1]
     assert found.loc["u256", "type"] == "u256"
     assert found.loc["list", "type"].startswith("list<")
     assert pd.isna(found.loc["text", "unit"])
-    assert dtypes.describe(pd.DataFrame()).shape == (0, 6)
+    field = pa.field("gas", pa.int64(), metadata={"meaning": "gas of the call"})
+    found = dtypes.describe(dtypes.to_pandas(pa.table([[1]], pa.schema([field]))))
+    assert found["meaning"].tolist() == ["gas of the call"]
+    assert dtypes.describe(pd.DataFrame()).shape == (0, 7)
     for what in (5, None, pd.Series([1])):
         with pytest.raises(InputError, match=r"^frame .*DataFrame"):
             dtypes.describe(what)

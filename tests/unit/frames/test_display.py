@@ -33,11 +33,37 @@ def test_addresses_that_share_both_ends_are_told_apart():
     assert all(row[0] in row[1] for row in table.rows)
 
 
-def test_what_is_shortened_is_marked():
-    """Also where only zeros are left out: `== "0xa11ce"` would match no row. Names and special addresses are whole."""
-    column = [address("0xa11ce"), "0x1", f"{address('0xcafe')}::m::T<{LONG[0]}>", "0xb0b", address("0x0a")]
+def test_addresses_are_spelt_as_people_write_them():
+    """Without padding, as forms and sentences spell them; a long one keeps a zero at its beginning."""
+    long = "0x0" + "ab" * 31 + "c"
+    column = [address("0xa11ce"), "0x1", f"{address('0xcafe')}::m::T<{LONG[0]}>", "0xb0b", address("0x0a"), long]
     table = show(pd.DataFrame({"owner": column}))
-    assert [row[0] for row in table.rows] == ["0x…a11ce", "0x1", "0x…cafe::m::T<0xababab…cdcd>", "0xb0b", "0xa"]
+    assert [row[0] for row in table.rows] == [
+        *("0xa11ce", "0x1", "0xcafe::m::T<0xababab…cdcd>", "0xb0b", "0xa", "0x0ababa…babc"),
+    ]
+
+
+def test_bytes_are_whole():
+    """Short ones, and 32 of them, which look like an address; the same bytes as text are one."""
+    keys = [b"\x03zoe", b"\x00" * 30 + b"\x0b\x0b", bytes(range(32)), None]
+    frame = pd.DataFrame({"key": pd.array(keys, dtype="binary[pyarrow]")})
+    assert [row[0] for row in show(frame).rows] == [*(f"0x{key.hex()}" for key in keys[:3]), ""]
+    assert show(pd.DataFrame({"data": ['{"module_name":"0x037a6f65000000000000"}']})).rows == (
+        ('{"module_name":"0x037a6f65000000000000"}',),
+    )
+
+
+def test_text_has_the_columns_that_fit_in_a_terminal(monkeypatch):
+    """The note names the others; HTML, and text in a file, has all columns."""
+    frame = pd.DataFrame({"first": ["word " * 6] * 2, "second": ["y" * 50] * 2, "gas": [123_456_789] * 2})
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = repr(show(frame))
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = repr(show(frame)).splitlines()
+    assert "not shown" not in whole
+    assert max(map(len, lines)) <= 60
+    assert "not shown: gas" in lines[-1]
+    assert ">gas<" in show(frame)._repr_html_()
 
 
 def test_times_of_another_zone_have_their_offset():

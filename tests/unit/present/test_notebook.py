@@ -50,6 +50,23 @@ toolkit._show_frames_as_tables(toolkit.show)
 assert html(own) == "mine"
 """
 
+IN_A_TERMINAL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.display_formatter.active_types = ["text/plain"]  # as in a terminal
+import toolkit
+import pandas as pd
+def text(frame):
+    data, _ = shell.display_formatter.format(frame)
+    assert list(data) == ["text/plain"]
+    return data["text/plain"]
+own, other = pd.DataFrame({"gas_used": [1_234_567]}), pd.DataFrame({"gas_used": [1_234_567]})
+own.attrs["toolkit"] = {"gas_used": {"unit": "gas units"}}
+assert text(own) == repr(toolkit.show(own)) != repr(own) and text(other) == repr(other)
+toolkit.set_display(False)
+assert text(own) == repr(own)
+"""
+
 
 def test_html_is_in_an_element_that_mathjax_skips():
     """Both versions of MathJax know the classes."""
@@ -59,6 +76,11 @@ def test_html_is_in_an_element_that_mathjax_skips():
 def test_ipython_shows_frames_of_the_toolkit_without_mathematics():
     """Frames of others, options of pandas and a formatter of the user's own are left as they are."""
     subprocess.run([sys.executable, "-c", IN_IPYTHON], check=True)
+
+
+def test_ipython_in_a_terminal_prints_frames_of_the_toolkit_like_show():
+    """Pandas omits the middle columns of wide frames, where the values are."""
+    subprocess.run([sys.executable, "-c", IN_A_TERMINAL], check=True)
 
 
 def test_nothing_happens_outside_of_ipython():
