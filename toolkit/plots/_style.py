@@ -404,11 +404,11 @@ def name_rows(
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
-    full = size_of("ytick.label")
-    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(room(ax), share, full)
+    full, width = size_of("ytick.label"), free_width(ax) / 72 if inside else room(ax)
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
-    limit = name_limit(room(ax), share, size)
-    ax.tick_params(axis="y", length=0, labelsize=size)
+    limit = name_limit(width, share, size)
+    ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
     names = ["\n".join(_cut(line, limit) for line in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
