@@ -404,7 +404,7 @@ def name_rows(
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
-    full, width = size_of("ytick.label"), free_width(ax) / 72 if inside else room(ax)
+    full, width = size_of("ytick.label"), max(room(ax), inside * free_width(ax) / 72)
     fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
     limit = name_limit(width, share, size)
