@@ -75,6 +75,11 @@ def test_a_report_fits_its_window(browser, report, scheme, width):
     """Light, dark, and as narrow as a phone: nothing is wider than the window, except what scrolls in its own frame."""
     page, wrong = opened(browser, report[0], color_scheme=scheme, viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = page.evaluate(
+        """[...document.querySelectorAll("figure svg")].flatMap(svg => [...svg.querySelectorAll("text")].map(text =>
+          parseFloat(getComputedStyle(text).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"""
+    )
+    assert 9 <= min(sizes) <= max(sizes) <= 16  # the figures' text can be read, and is not larger than the page's
     assert wrong == []
     page.context.close()
 

@@ -74,22 +74,21 @@ def set_axes(ax: Axes, gas: int, levels: int, unit: int = GAS_UNIT) -> bool:
     return True
 
 
-def draw_box(ax: Axes, at: At, gas: int, unit: int = GAS_UNIT, **look: Any) -> Rectangle:
-    """Draw a box."""
+def draw_box(ax: Axes, at: At, gas: int, names: Sequence[str], unit: int = GAS_UNIT, **look: Any) -> Named:
+    """Draw a box; return it with its text and the names that it may have."""
     left, level = at
     box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
     ax.add_patch(box)
-    return box
+    text = style.write(ax, names[0], (left / unit, level + 0.47), gid="name", offset=(3, 0))
+    text.set_in_layout(False)
+    text.set_color(style.on(look["facecolor"]))
+    return box, text, names
 
 
 def draw_function(
     ax: Axes, at: At, gas: int, name: str, *, unit: int = GAS_UNIT, gas_text: str = "", **look: Any
 ) -> Named:
     """Draw the box of a function; return it with its text and the names that it may have, the longest first."""
-    box = draw_box(ax, at, gas, unit, gid=f"function-{name}", **look)
     short = "::".join(short_addresses(name.partition("<")[0]).split("::")[-2:])
     names = [figure_text(text, 80) for text in (f"{short} {gas_text}".rstrip(), short, short.rpartition("::")[2])]
-    text = style.write(ax, names[0], (at[0] / unit, at[1] + 0.47), gid="name", offset=(3, 0))
-    text.set_in_layout(False)
-    text.set_color(style.on(look["facecolor"]))
-    return box, text, names
+    return draw_box(ax, at, gas, names, unit, gid=f"function-{name}", **look)

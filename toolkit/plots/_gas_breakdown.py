@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.plots._style import Colors
+    from toolkit.plots._style import Colors, Floats
 
 
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
-MIN_INSIDE = 0.45  # share of the longest bar, of a part that has room for the numbers of the narrow parts, too
+STORAGE_BESIDE = (3, 2)  # widths of the other parts and of storage, if it has its own scale
 MAX_BARS = 40  # fill two screens
 MAX_ROUNDING = 2  # gas units: each of the parts is rounded
 
@@ -44,8 +44,10 @@ def gas_breakdown(
     """Draw what each transaction spent its gas on, as stacked bars.
 
     Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number at the
-    end of a bar is the total gas used. The node rounds each part, so their sum may be up to 2 gas units more or less,
-    which is listed as rounding. Parts too narrow for a label are listed in the largest part, or after the total.
+    end of a bar is the total gas used, or "65 of 4,385" for a bar of some parts. The node rounds each part, so their
+    sum may be up to 2 gas units more or less, which is listed as rounding. Parts too narrow for a number are listed
+    after the total. If storage costs more than five times the other parts, which would be too narrow to see, it is
+    drawn beside them on its own scale.
 
     Parameters
     ----------
@@ -56,9 +58,7 @@ def gas_breakdown(
         call have one bar for each of the 6 most frequent strata (such as failed transactions); it shows the last
         transaction of the stratum. Only the 40 bars with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
-        Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
-        other parts. A bar then ends with the gas of its parts and the total, such as "65 of 4,385"; transactions that
-        spent nothing on these parts have no bar.
+        Parts to draw; all by default. Transactions that spent nothing on these parts have no bar.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -68,7 +68,7 @@ def gas_breakdown(
     -------
     Axes
         The x axis is in gas units. Bars are in call order: one per source, and one per stratum of committed
-        transactions.
+        transactions. Storage on its own scale is on the last of the figure's Axes, in part of the width of `ax`.
 
     Raises
     ------
@@ -97,14 +97,20 @@ def gas_breakdown(
         cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
-    height = 1.3 + 0.36 * max(len(rows), 1)
+    apart = not parts and dwarfed(rows) and (ax is None or ax.get_subplotspec() is not None)
+    height = 1.3 + (0.48 if apart else 0.36) * max(len(rows), 1)  # beside storage, names are above their rows
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
-        style.whole_ticks(axes.xaxis)
-        _draw_bars(axes, rows, drawn)
+        storage = drawn.pop("storage") if apart else None
+        _draw_bars(axes, rows, drawn, storage)
         legend_below(axes, axes.containers, wanted=legend)
     return axes
+
+
+def dwarfed(split: pd.DataFrame) -> bool:
+    """Return whether storage dwarfs the other parts of a `breakdown`."""
+    return bool(split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max())
 
 
 def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
@@ -161,42 +167,59 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None:
-    named_above = style.name_rows(ax, [_bar_name(row) for row in plain_rows(rows)])
-    bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
-    ends = style.stacked_bars(ax, bars, named_above=named_above)
+def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], storage: Any | None) -> None:
+    """Draw the parts in `colours`, and beside them storage in its colour, unless it is None."""
+    wide = style.is_wide(ax)
+    if storage is not None:
+        _draw_storage(ax, rows, storage)
+    ends = _draw_parts(ax, rows, colours, names=[_bar_name(row) for row in plain_rows(rows)])
     widest = float(ends.max()) or 1.0
     rest = rows[[name for name in style.PART_COLOURS if name not in colours]].sum(axis=1)
-    for name, bar in zip(colours, ax.containers, strict=True):
-        for row, part in zip(plain_rows(rows), bar, strict=True):
-            style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
     pt = 0.8 * style.free_width(ax) / widest  # at least, of a gas unit
     size = style.CHARACTER * 0.75 * style.size_of("font.")
     totals = []
     for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
         left, narrow = 0.0, []
-        wide: list[tuple[float, float, str, str]] = []  # value, middle, name and colour of each part with a number
         for name, colour in colours.items():
-            value = row[name]
-            if value * pt >= size * len(number(round(value))):
-                wide.append((value, left + value / 2, name, style.on(colour)))
+            value, text = row[name], number(round(row[name]))
+            if value * pt >= size * len(text):
+                middle = left + value / 2, place
+                style.write(ax, text, middle, gid="part", size="x-small", color=style.on(colour), ha="center")
             elif round(value):
-                narrow.append(f"{name} {number(round(value))}")
+                narrow.append(f"{name} {text}")
             left += value
-        named = len(colours) > 1 and style.is_wide(ax)
-        inside = bool(narrow and wide and named) and max(wide)[0] >= MIN_INSIDE * widest
-        for value, middle, name, colour in wide:
-            text = number(round(value))
-            shown = [f"{name} {text}", *narrow] if inside and value == max(wide)[0] else [text]
-            style.write(ax, ", ".join(shown), (middle, place), gid="part", size="x-small", color=colour, ha="center")
-        after = narrow if named and not inside else []
+        named = len(colours) > 1 and wide
+        after = narrow if named else []
         rounding = 0 if round(more) else round(row["total"]) - sum(round(row[name]) for name in colours)
-        if 0 < abs(rounding) <= MAX_ROUNDING and (named or (style.is_wide(ax) and not narrow)):  # all numbers are there
+        if 0 < abs(rounding) <= MAX_ROUNDING and (named or (wide and not narrow)):  # all numbers are there
             after = [*after, f"rounding {signed(rounding, 'd')}"]
         of = f"{number(round(end))} of " if round(more) else ""
         totals.append(f"{of}{number(row['total'])}" + (f" ({', '.join(after)})" if after else ""))
         totals[-1] += "" if row["success"] else " · failed"
     style.write_ends(ax, ends, totals, gid="total")
+
+
+def _draw_parts(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], *, names: Sequence[str]) -> Floats:
+    """Draw named rows of bars, whose values a page shows on hover; return their ends."""
+    above = style.name_rows(ax, names)
+    style.whole_ticks(ax.xaxis)
+    bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
+    ends = style.stacked_bars(ax, bars, named_above=above)
+    for name, bar in zip(colours, ax.containers, strict=True):
+        for row, part in zip(plain_rows(rows), bar, strict=True):
+            style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
+    return ends
+
+
+def _draw_storage(ax: Axes, rows: pd.DataFrame, colour: Any) -> None:
+    """Give part of the width of axes to other axes, and draw storage on them."""
+    place: Any = ax.get_subplotspec()
+    left, right = place.subgridspec(1, 2, width_ratios=STORAGE_BESIDE)
+    ax.set_subplotspec(left)
+    beside = ax.figure.add_subplot(right)
+    with style.drawing(beside, title="", xlabel="storage (gas units)"):
+        ends = _draw_parts(beside, rows, {"storage": colour}, names=[""] * len(rows))
+        style.write_ends(beside, ends, [number(round(end)) if round(end) else "" for end in ends], gid="total")
 
 
 def _bar_name(row: dict[str, Any]) -> str:

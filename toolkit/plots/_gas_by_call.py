@@ -16,6 +16,7 @@ from toolkit.gas._observations import READ_AT_VERSIONS, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
+from toolkit.plots._gas_by_version import most_moved
 from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ def gas_heatmap(
 ) -> Axes:
     """Draw each call as a row, coloured by its gas relative to the call's first observation.
 
-    Useful for many calls, whose lines would hide each other. The row is coloured between two equal observations.
+    Useful for many calls, whose lines would hide each other. In axes too low to name them all, those whose gas varies
+    most are drawn, as the title says. The row is coloured between two equal observations.
     Between two different observations, the gas is not known, and the row is blank unless the two are next to each other
     in the figure.
 
@@ -275,7 +277,11 @@ def gas_heatmap(
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source in READ_AT_VERSIONS]
     times = None if x == "version" else time.axis_times(observations, None, timeline)
-    title = "Gas of each call relative to its first observation" if title is None else title
+    every = len({series.label for series in found})
+    found = most_moved(found, style.row_limit(ax, figsize, every))
+    drawn = len({series.label for series in found})
+    cut = f": the {drawn} of {every:,} calls that vary most" if drawn < every else ""
+    title = f"Gas of each call relative to its first observation{cut}" if title is None else title
     xlabel = time.axis_label(found, times, x)
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
@@ -288,6 +294,8 @@ def gas_heatmap(
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:
+            margin = 0.015 * (edges[-1] - edges[0])  # as in `gas_by_version`: the last tick is often just beyond
+            axes.set_xlim(edges[0] - margin, edges[-1] + margin)
             style.whole_ticks(axes.xaxis)
         else:
             time.add_dates(axes, *times)

@@ -39,8 +39,8 @@ def gas_by_function(
     """Draw the functions in which a call spends its gas as an icicle, with callers above the functions they call.
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
-    its own charges: by category, or by operation if all are of one category. Functions that use more gas are further to
-    the left. Names are drawn where they fit; the legend explains the numbers of narrow boxes.
+    its own charges, with their gas: by category, or by operation if all are of one category. Functions that use more
+    gas are further to the left. Names are drawn where they fit; the legend explains the numbers of narrow functions.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def gas_by_function(
     colours = style.chosen(there, colors)
     if title is None:
         which = f" without storage ({number(round(storage / unit))})" if dwarfed else ""
-        which = which if categories is None else f", {' and '.join(categories)} only"
+        which = which if categories is None else f", {' and '.join(', '.join(categories).rsplit(', ', 1))} only"
         title = f"{_title(profile)}: {boxes.units_text(root.gas(), unit)}{which}"
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
@@ -135,7 +135,8 @@ def _draw(ax: Axes, box: boxes.Box, at: boxes.At, unit: int, colours: Mapping[st
         left += gas
     for category, colour in colours.items():
         if gas := box.own[category]:
-            label = style.once(ax, category)
-            boxes.draw_box(ax, (left, level), gas, unit, facecolor=colour, gid="own", label=label)
+            look = {"facecolor": colour, "gid": "own", "label": style.once(ax, category)}
+            names = [f"{figure_text(category)} {(text := number(gas / unit))}", text, ""]
+            named.append(boxes.draw_box(ax, (left, level), gas, names, unit, **look))
             left += gas
     return named

@@ -75,8 +75,8 @@ def gas_by_version(
 
     Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
     numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
-    varies; the range is written beside it. By default, only the 16 calls whose gas varies most are drawn, fewer in low
-    axes; `calls` selects others, and `gas_heatmap` draws all calls.
+    varies; the range is written beside it. By default, only the 16 calls whose gas varies most are drawn; `calls`
+    selects others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -155,8 +155,8 @@ def gas_by_version(
     if first == last and alone and any(series.answered.any() for series in found):
         return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
     every = _labels(found)
-    if calls is None:
-        found = _most_moved(found, max(style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT), style.MAX_NAMED))
+    most = style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT if calls is None else len(every))
+    found = most_moved(found, max(most, style.MAX_NAMED))
     named = _labels(found)
     looks = _looks(found, colors)
     marks = _marks(steps[steps["label"].isin(named)])
@@ -240,7 +240,7 @@ def _labels(found: Sequence[CallSeries]) -> list[str]:
     return list(dict.fromkeys(series.label for series in found))
 
 
-def _most_moved(found: Sequence[CallSeries], most: int) -> list[CallSeries]:
+def most_moved(found: Sequence[CallSeries], most: int) -> list[CallSeries]:
     """Return the calls whose gas differs by the largest factors, at most so many."""
     moved: dict[str, float] = {}
     for series in found:

@@ -239,12 +239,13 @@ def _place_captions(
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
     """Label each box with the first of its names that fits, or with the beginning of the last one if it is wide.
 
-    The widest of the boxes that are too narrow have a number, which the legend explains.
+    The widest of the boxes that are too narrow have a number, which the legend explains, unless a name is empty.
     """
     pt = least_width(ax) / float(np.ptp(ax.get_xlim()))
     widths = [box.get_width() * pt for box, *_ in boxes]
     size = CHARACTER * size_of("font.") * 0.833
-    narrow = [place for place, width in enumerate(widths) if 2 * size < width < (MIN_BOX_NAME + 1) * size]
+    limits = [2 * size, (MIN_BOX_NAME + 1) * size]
+    narrow = [place for place, width in enumerate(widths) if limits[0] < width < limits[1] and all(boxes[place][2])]
     numbers = sorted(sorted(narrow, key=lambda place: -widths[place])[:MAX_NUMBERED])
     named = list(boxes)
     for n, place in enumerate(numbers, 1):
@@ -259,7 +260,7 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
         inside = box.get_window_extent().width - 6
         text.set_visible(True)
         for name in [*names, *map(_two_lines, names)]:
-            text.set_text(name)
+            text.set(text=name, va="center" if "\n" in name else "center_baseline")
             extent = text.get_window_extent()
             if extent.width <= inside and extent.height <= box.get_window_extent().height:
                 break

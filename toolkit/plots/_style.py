@@ -404,11 +404,11 @@ def name_rows(
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
-    full = size_of("ytick.label")
-    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(room(ax), share, full)
+    full, width = size_of("ytick.label"), max(room(ax), inside * free_width(ax) / 72)
+    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
-    limit = name_limit(room(ax), share, size)
-    ax.tick_params(axis="y", length=0, labelsize=size)
+    limit = name_limit(width, share, size)
+    ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
     names = ["\n".join(_cut(line, limit) for line in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
@@ -597,10 +597,9 @@ _SVG_RC: dict[Any, Any] = {
     "svg.fonttype": "none",  # text can be searched, copied and read aloud
     "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
     "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.titlesize": 10,
+    "font.size": 10,
     "axes.titlelocation": "left",
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 8.5),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.titlesize", "axes.labelsize"), 9),
     **dict.fromkeys(("text.color", "axes.labelcolor", "ytick.labelcolor"), INK),
     **dict.fromkeys(("grid.color", "axes.edgecolor", "xtick.color", "ytick.color"), GRID),
     "xtick.labelcolor": MUTED,
@@ -673,15 +672,15 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
         try:
             draw(axes)
             tips = list((_tips.get() or {}).items())
+            for place, (artist, _) in enumerate(tips):
+                artist.set_gid(f"tip-{place}")
+            for patch in (figure.patch, axes.patch):
+                patch.set_visible(False)
+            canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
+            nothing_more = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            canvas.print_svg(text, metadata=nothing_more)  # Figure.savefig draws twice
         finally:
             _tips.reset(token)
-        for place, (artist, _) in enumerate(tips):
-            artist.set_gid(f"tip-{place}")
-        for patch in (figure.patch, axes.patch):
-            patch.set_visible(False)
-        canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
-        nothing_more = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        canvas.print_svg(text, metadata=nothing_more)  # Figure.savefig draws twice
     svg = text.getvalue()
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]

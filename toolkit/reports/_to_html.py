@@ -25,7 +25,7 @@ from toolkit.gas._series import series_of
 from toolkit.gas._verdict_sentences import comparison_text
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
-from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
+from toolkit.plots._gas_breakdown import MAX_BARS, breakdown, dwarfed
 from toolkit.plots._gas_by_version import by_scale
 from toolkit.plots._style import page_colours
 from toolkit.plots._time import known_times
@@ -187,8 +187,8 @@ MAX_MARKED = 2  # changes with marks in the first figure: lines, causes, and rea
 MAX_TOGETHER = 3  # calls in a figure that is read with all their changes
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
-# Inches, of figures that a phone shows as they are, and that stand side by side on a screen.
-_WIDTH, _HEIGHT = 4.5, 2.6
+# Inches: the width of a phone, so that text has its size there, and of a third of a screen.
+_WIDTH, _HEIGHT = 3.6, 2.6
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
@@ -248,13 +248,13 @@ def _colours(data: ReportData, overview: Sequence[str]) -> dict[str, str] | None
 def spent_on(data: ReportData) -> list[Markup]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
-    dwarfed = split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max()
+    apart = dwarfed(split)
     figures = []
-    for parts in (["execution", "io"], ["storage"]) if dwarfed else (list(style.PART_COLOURS),):
+    for parts in (["execution", "io"], ["storage"]) if apart else (list(style.PART_COLOURS),):
         rows = min(int((split[parts].sum(axis=1) > 0).sum()), MAX_BARS)
         size = (_WIDTH, 1.3 + 0.5 * max(rows, 1))
         alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
-        figures.append(_svg(f"split{parts[0]}", size, alt, gas_breakdown, data.paid, parts=parts if dwarfed else None))
+        figures.append(_svg(f"split{parts[0]}", size, alt, gas_breakdown, data.paid, parts=parts if apart else None))
     return figures
 
 

@@ -3,7 +3,7 @@ What gas pays for
 =================
 
 A transfer pays mostly for computation, a registration mostly for storage.
-Each bar splits a transaction's gas into execution, io and storage.
+Each bar splits a transaction's gas into execution, io and storage, which has its own scale.
 """
 
 import toolkit

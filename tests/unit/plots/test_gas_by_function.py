@@ -39,6 +39,20 @@ def test_the_figure_has_a_box_for_each_function():
         toolkit.plots.gas_by_function(profile.to_frame()[["function"]])
 
 
+def test_a_function_s_own_gas_is_named_if_there_is_room() -> None:
+    """By category and gas, or by gas alone; a sliver has no text, and no number in the legend."""
+    profile = Ledger.with_history(versions=200, cache=True).profile(
+        toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), sender="0xb0b"
+    )
+    axes = toolkit.plots.gas_by_function(profile, figsize=(7, 3))
+    axes.figure.draw_without_rendering()
+    shown = {text.get_text() for text in axes.texts}
+    assert {"execution 27.6", "execution 10.82"} <= shown
+    assert "" in shown
+    legend = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert all("::" in text for text in legend - {"execution", "io", "rounding"})
+
+
 def test_charges_of_one_category_are_split_by_operation() -> None:
     """All of them would have one colour; each operation has its own, and the sum is the same."""
     profile = Ledger.with_history(versions=200, cache=True).profile(

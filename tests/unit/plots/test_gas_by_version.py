@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -129,6 +130,13 @@ def test_calls_without_space_for_their_names_have_rows() -> None:
     marks = np.concatenate([mark.get_xydata() for mark in ax.lines if (mark.get_gid() or "").startswith("change-")])
     assert set(np.round(marks[:, 1])) == {7}
     assert set(names).isdisjoint(text.get_text() for text in ax.get_legend().get_texts()) if ax.get_legend() else True
+    more = pd.concat([many, *(many.assign(label=many["label"] + text) for text in (" again", " once more"))])
+    ax = gas_by_version(more, calls=[*more["label"].unique()], figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    places = [name.get_window_extent() for name in ax.get_yticklabels()]
+    assert len(places) == 12
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(places))
+    assert ax.get_title().endswith("the 12 of 36 calls that vary most")
 
 
 def test_line_leaves_out_equal_neighbours_and_breaks_at_failures() -> None:

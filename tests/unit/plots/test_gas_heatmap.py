@@ -73,6 +73,24 @@ def test_a_call_that_never_answers_and_a_single_reading_are_drawn() -> None:
     assert cells(gas_heatmap(views([(5, 3)]))).max() == 0
 
 
+def test_the_tick_just_beyond_the_last_version_is_drawn() -> None:
+    """A history of 5,000 versions ends at 4,999; its axis ends with 5,000."""
+    ax = gas_heatmap(synthetic_run.observations())
+    assert ax.get_xlim()[1] > 5_000
+    assert 5_000 in ax.get_xticks()
+    assert ax.get_xlim()[0] < 0 <= min(ax.get_xticks())
+
+
+def test_rows_without_room_for_their_names_are_left_out_and_it_is_said() -> None:
+    """Those that vary most stay."""
+    many = pd.concat([views([(0, 5), (50, 5 + n)]).assign(label=f"call {n}") for n in range(30)])
+    ax = gas_heatmap(many, figsize=(4, 3))
+    names = [name.get_text() for name in ax.get_yticklabels()]
+    assert (len(names), names[-1]) == (12, "call 29")
+    assert ax.get_title().endswith("the 12 of 30 calls that vary most")
+    assert len(gas_heatmap(many).get_yticklabels()) == 30
+
+
 def test_an_unknown_call_is_refused() -> None:
     """By the label that is not there."""
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):

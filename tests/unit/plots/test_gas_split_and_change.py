@@ -50,6 +50,23 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert "gas units" in ax.get_xlabel()
 
 
+@pytest.mark.parametrize("size", [None, (4, 3)])
+def test_storage_that_dwarfs_the_rest_is_beside_it_on_its_own_scale(size: tuple[float, float] | None) -> None:
+    """Every part has a number: in one bar of 4,369 units, the 44 and the 21 would be lines."""
+    rows = [("register", 4_369, 44, 21, 430_400), ("release", 61, 49, 12, 0)]
+    names = ["label", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas"]
+    frame = pd.DataFrame(rows, columns=names).assign(source="simulate@now", gas_unit_price=100, success=True)
+    ax = gas_breakdown(frame, figsize=size)
+    main, storage = ax.figure.axes
+    assert main is ax
+    assert texts(ax, "part") == ["44", "21", "49", "12"]
+    assert texts(ax, "total") == ["65 of 4,369", "61"]
+    assert [bar.get_width() for bar in storage.patches] == [4_304, 0]
+    assert texts(storage, "total") == ["4,304", ""]
+    assert storage.get_ylim() == ax.get_ylim()
+    assert len(gas_breakdown(frame, parts=["execution", "io", "storage"]).figure.axes) == 1
+
+
 def test_dumbbells_stand_at_gas_before_and_after() -> None:
     """One row per change, those of a drift merged; ends are the readings."""
     ax = gas_change(synthetic_run.steps())

@@ -77,7 +77,7 @@ def test_the_style_of_the_user_applies(draw: Callable[..., Any]) -> None:
         ax = draw()
         ax.figure.draw_without_rendering()
         assert dict(mpl.rcParams) == settings
-        inside = {"part"}  # on coloured bars
+        inside = {"part", "name"}  # on coloured bars and boxes
         texts = [text for text in ax.findobj(plt.Text) if text.get_text() and text.get_gid() not in inside]
         assert [text.get_text() for text in texts if sum(to_rgb(text.get_color())) < 1.5] == []
 

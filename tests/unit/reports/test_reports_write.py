@@ -23,6 +23,9 @@ from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.tables import csv_table
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
+from toolkit.plots import gas_by_version
+from toolkit.plots._gas_by_version import LEVEL_COLUMNS
+from toolkit.plots._style import inline_svg
 from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
@@ -192,6 +195,15 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
     figures = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
     assert set(re.findall(r"#[0-9a-f]{6}\b", figures)) <= {"#1f2329"}
     assert "stroke: var(--call-6)" in figures  # the seventh call's
+    strata = ("succeeding", "failing")  # two lines of one colour have numbers in that colour
+    levels = pd.DataFrame(
+        [("registrations", kind, 0, 4_999, gas, gas, 9) for kind, gas in zip(strata, (60, 50), strict=True)],
+        columns=LEVEL_COLUMNS,
+    )
+    seen = synthetic_run.observations().query("source == 'committed'")
+    svg = inline_svg("two", (4, 3), "", lambda ax: gas_by_version(seen, levels=levels, ax=ax))
+    assert svg.count("fill: var(--call-0)") >= 2
+    assert re.findall(r"#[0-9a-f]{6}\b", svg) == []
     css = page[page.index("<style>") : page.index("</style>")]
     named = set(re.findall(r"var\(--([a-z0-9-]+)\)", figures))
     for part in re.split(r"@media screen and \(prefers-color-scheme: dark\)", css):
