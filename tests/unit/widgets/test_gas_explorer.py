@@ -641,13 +641,14 @@ def test_steps_of_several_calls_are_counted_as_rows():
     form.close()
 
 
-def test_the_title_of_a_change_gives_each_kind_of_call_its_own_words():
+def test_calls_that_one_upgrade_moved_in_different_functions_have_titles_of_their_own():
     """A call that becomes available where another one costs less did not cost more before."""
     form = GasExplorer(toolkit.connect())
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=FindSteps("2200:2300"))
     form.run()
-    title = re.search("<summary>(.*?)</summary>", page(form, "Steps").rpartition("ltk-step")[2])[1]
-    assert "share_price: from 12 to 4 gas units" in title
-    assert title.endswith(", and 1 more (becomes available)")
+    titles = re.findall("<summary>(.*?)</summary>", page(form, "Steps").rpartition("<b>2,251</b>")[2])
+    preview, price = (title for title in titles if "<b>2,252</b>" in title)
+    assert "vault::preview: available from here, at 4 gas units" in preview
+    assert "share_price: from 12 to 4 gas units" in price
     form.close()
