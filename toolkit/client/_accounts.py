@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import ListedModule
+    from toolkit.client._abis import ListedModule
     from toolkit.client._reads import Reads
 
 # The canonical type and the data of each resource.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import AbisAt
+    from toolkit.client._abis import AbisAt
     from toolkit.client._reads import Reads
     from toolkit.vm._types import ModuleId, Type
     from toolkit.wire._requests import Batch

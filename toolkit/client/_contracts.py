@@ -14,8 +14,8 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
+from toolkit.client._abis import encode_arguments
 from toolkit.client._arguments import explained, similar_modules
-from toolkit.client._calls import encode_arguments
 from toolkit.client._simulation import Simulation, not_at_past, simulate
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi, parse_address
@@ -434,7 +434,7 @@ def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> 
     """Return a module of a node as an object; see `Node.contract`."""
     wanted = _module_id(node, module, ledger_version)
     version = node.version_or_head(ledger_version)
-    known = node.abis.at(version).known(wanted.address, wanted.name)
+    known = node.abis.at(version).lookup(wanted.address, wanted.name)
     if known.abi is not None:
         return Contract(node, known.abi, abi_version=version, ledger_version=ledger_version)
     if not known.is_absent:

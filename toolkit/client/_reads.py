@@ -21,7 +21,8 @@ import msgspec
 
 from toolkit import errors
 from toolkit._present.messages import shorten
-from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
+from toolkit.client._abis import Abis, AbiStore, ListedModule, abi_of
+from toolkit.client._calls import Encoding, PreparedView, ViewResult
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import Versions, as_version, as_version_or_head, first_versions_from

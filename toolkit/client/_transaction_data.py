@@ -514,7 +514,7 @@ def typed_at(
         kept = min(layouts, default=None)
         if kept is None:
             kept = node.ledger().version
-            layouts[kept] = node.abis.layouts(tag).found(kept)[1]
+            layouts[kept] = node.abis.at(kept).layout(tag)
         warn_caller(
             f"the node has pruned the modules of versions up to {max(pruned):,}; for these versions, "
             f"{visible(str(tag), 120)} is decoded with its type at version {kept:,}"

@@ -16,7 +16,7 @@ from toolkit.wire._gas import feature_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.client._calls import Known
+    from toolkit.client._abis import ModuleLookup
     from toolkit.move import ModuleAbi
     from toolkit.vm import CodeChanges
     from toolkit.wire import GasSchedule
@@ -129,8 +129,8 @@ class ModuleChange(Fact):
     """A module whose code differs; `code` is None if the node does not serve bytecode."""
 
     module: RelatedModule
-    before: Known
-    after: Known
+    before: ModuleLookup
+    after: ModuleLookup
     code: CodeChanges | None = None
 
     def clause(self) -> str:
