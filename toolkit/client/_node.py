@@ -303,7 +303,7 @@ class Node(Reads):
         Parameters
         ----------
         handle : str
-            Table handle: 0x and 64 hex digits.
+            Table handle: 0x and 1 to 64 hex digits.
         key : object
             Key, as a Python value of `key_type`.
         key_type, value_type : str, optional

@@ -110,7 +110,7 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
     sequence_number : int
         Sequence number of the next transaction; 0 for an account without transactions.
     authentication_key : str
-        0x and 64 hex digits.
+        In hex, as the node sends it.
 
     Examples
     --------
@@ -186,6 +186,8 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
     prioritized_gas_estimate: _Price | None = None
 
 
+# As nodes send them: u64 numbers are strings of digits, which msgspec cannot check, and GET /v1 has the ledger's state
+# among its own fields.
 class _NodeInfoWire(msgspec.Struct):
     chain_id: Annotated[int, msgspec.Meta(ge=0, le=255)]
     epoch: str
