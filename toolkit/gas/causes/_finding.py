@@ -20,6 +20,7 @@ from toolkit.gas._schedules import changed_ratios
 from toolkit.gas.causes import _evidence as reads
 from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
+from toolkit.move import FunctionId
 from toolkit.vm import code_changes
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
     about_node = _of_node(step)
     if about_node is not None:
         return findings.Explanation(Cause.NODE, about_node)
-    called = findings.module_of(function)
+    called = FunctionId.parse(function).module_id
     try:
         if not step.exact:
             return _explain_interval(step, evidence, called)

@@ -28,7 +28,6 @@ from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, 
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
 from toolkit.gas.runs._scan import compared_rows, count_failures, count_unanswered, rows_digest, versions_read
 from toolkit.move import FunctionId
-from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas.runs._store import Job, RunStore
+    from toolkit.move._ids import ModuleId
 
 # Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
@@ -183,7 +183,7 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
 def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -> Provenance:
     """Return the gas schedule and the called modules at the first and the last version of a run."""
     evidence = Evidence(node)
-    called = sorted({ModuleId(at.address, at.module) for at in map(FunctionId.parse, functions)}, key=str)
+    called = sorted({one.module_id for one in map(FunctionId.parse, functions)}, key=str)
     modules = {at.wire: ModuleEnds(_digest(evidence, at, first), _digest(evidence, at, last)) for at in called}
     return Provenance(ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)), modules)
 
