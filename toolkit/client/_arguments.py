@@ -366,7 +366,7 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
 def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     """Return whether a node runs a view function that its module's ABI does not list, such as a private function."""
     try:
-        node.run_view(call, version)
+        node.one(node.prepare_view(call, version))
     except InputError:  # it exists, and its arguments do not fit
         return False
     except InvalidRequest as error:

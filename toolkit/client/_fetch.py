@@ -259,7 +259,6 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
-    node = checked_node(node)
     named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     plan = versions.versions if isinstance(versions, FindSteps) else versions
@@ -377,9 +376,9 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
-    node = checked_node(node)
     given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
 
@@ -623,7 +622,6 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
-    node = checked_node(node)
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
@@ -703,10 +701,10 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    node = checked_node(node)
     parsed = arguments.struct_tag("tag", tag)
     owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
     arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))

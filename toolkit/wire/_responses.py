@@ -215,6 +215,15 @@ class _BlockWire(msgspec.Struct):
     transactions: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class _TransactionHash(msgspec.Struct):
+    hash: str
+
+
+def decode_transaction_hash(body: bytes) -> str:
+    """Decode the hash of a committed transaction, and nothing else of it."""
+    return _decode_struct(body, _TransactionHash, "transaction").hash
+
+
 def decode_node_info(body: bytes) -> NodeInfo:
     """Decode the response of ``GET /v1``.
 
