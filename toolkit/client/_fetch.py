@@ -21,9 +21,9 @@ from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
 from toolkit.client._simulation import SimulationFrames, checked_simulations, send_simulations
-from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
+from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at
 from toolkit.client._versions import FindSteps, ResolvedPlan, Versions, evenly, next_round, resolve_versions
-from toolkit.client._warnings import warn_caller
+from toolkit.client._warnings import warn_caller, warn_of_similar, warn_of_types
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
 from toolkit.frames._columns import compact_json
