@@ -17,6 +17,7 @@ from toolkit._present.text import plural
 from toolkit.client._http import Outages
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
+from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import substitute
 from toolkit.move._values import encode_argument
@@ -350,6 +351,21 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
     """Return the ABI in a module response, or None if the node could not parse the bytecode."""
     document = parse_json(answer, "module")
     return None if isinstance(document, dict) and document.get("abi") is None else decode_module_abi(document)
+
+
+def bytecode_of(answer: bytes, what: str = "module") -> bytes:
+    """Return the bytecode in a module response; `what` names the response in messages.
+
+    Raises
+    ------
+    SchemaError
+        If the response has no bytecode.
+    """
+    document = parse_json(answer, what)
+    try:
+        return parse_hex(document["bytecode"])
+    except (LookupError, TypeError, InputError):
+        raise SchemaError(f"{what}: expected an object with `bytecode` in hex, got {answer[:60]!r}") from None
 
 
 class ListedModule(NamedTuple):

@@ -86,6 +86,8 @@ class Reads:
         # Send one call, or many at once; return a request to a path below the base URL.
         self.one, self.many, self.request = connection.perform, connection.perform_many, connection.request
         self.fresh = connection.fresh  # bypasses the cache in this thread
+        self.mask_error = connection.credentials.mask_error  # for errors that quote a response
+        self.ledger_changed = connection.cache.ledger_changed  # forgets the responses cached since a Unix time
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -97,14 +99,6 @@ class Reads:
     def newest(self) -> LedgerState | None:
         """The ledger state with the highest head seen so far; None before the first response."""
         return self._connection.newest
-
-    def mask_error(self, error: errors.SchemaError) -> None:
-        """Mask the credentials of this node in an error that quotes a response."""
-        self._connection.credentials.mask_error(error)
-
-    def ledger_changed(self, since_s: float) -> None:
-        """Forget the responses cached since a Unix time, because the node serves another ledger."""
-        self._connection.cache.ledger_changed(since_s)
 
     def expect_chain(self, chain_id: int) -> None:
         """Expect this chain id in every response: a response with another one raises `LedgerChanged`."""

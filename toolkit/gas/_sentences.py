@@ -563,9 +563,9 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
     return f"{count}{name(one.label)}{where} ({gas})"
 
 
-def label_text(text: str) -> str:
+def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
     """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
-    return visible(short_addresses(text), _MAX_CELL)
+    return visible(short_addresses(text), limit)
 
 
 def age_text(age: RunAge) -> str:

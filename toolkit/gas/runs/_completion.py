@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from toolkit.frames._columns import plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
+from toolkit.gas._observations import PRUNED, Cause, Source, digest_of, is_no_answer
 from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
@@ -194,8 +193,7 @@ def _schedule(evidence: Evidence, version: int) -> ScheduleDigest | None:
     except UNREAD:
         return None
     text = "\n".join(f"{name} {value}" for name, value in sorted(schedule.entries.items()))
-    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return ScheduleDigest(schedule.feature_version, len(schedule.entries), digest)
+    return ScheduleDigest(schedule.feature_version, len(schedule.entries), digest_of(text))
 
 
 def _digest(evidence: Evidence, module: ModuleId, version: int) -> str | None:
