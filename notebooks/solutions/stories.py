@@ -13,6 +13,7 @@ from toolkit.teaching._contract_cell import contracts_in
 from toolkit.teaching._exercises import (
     AnswerKind,
     CallStep,
+    Ending,
     Exercise,
     FreshStep,
     GasStep,
@@ -159,10 +160,18 @@ def savings(draw: Any) -> Exercise:
                 f"{_SAVINGS}withdraw",
                 (both,),
                 BOB,
-                aborts="E_TOO_MUCH",
+                ending=Ending.ABORT,
+                abort_code="E_TOO_MUCH",
                 says="Nobody can withdraw more than they have saved.",
             ),
-            CallStep(f"{_SAVINGS}withdraw", (1,), CAROL, aborts="E_TOO_MUCH", says="Carol has saved nothing."),
+            CallStep(
+                f"{_SAVINGS}withdraw",
+                (1,),
+                CAROL,
+                ending=Ending.ABORT,
+                abort_code="E_TOO_MUCH",
+                says="Carol has saved nothing.",
+            ),
             ValueStep(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
             CallStep(f"{_SAVINGS}deposit", (second,), ALICE, says="Alice saves too."),
             ValueStep(f"{_SAVINGS}saved_by", second, (ALICE,), says="Alice's deposit is hers."),
@@ -306,7 +315,9 @@ def closed_vault(draw: Any) -> Exercise:
             CallStep(f"{_VAULT}deposit", (stored,), ALICE),
             PublishStep(says="An upgrade must keep the signature of every entry function: owner stays a parameter."),
             ValueStep(f"{_VAULT}stored_by", stored, (ALICE,), says="The upgrade must not change what is stored."),
-            CallStep(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
+            CallStep(
+                f"{_VAULT}withdraw", (ALICE, 1), THIEF, ending=Ending.ABORT, says="Anyone can still withdraw for Alice."
+            ),
             CallStep(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
             ValueStep(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
             _owns(
@@ -318,7 +329,7 @@ def closed_vault(draw: Any) -> Exercise:
                 f"{_VAULT}withdraw",
                 (ALICE, stored),
                 ALICE,
-                aborts=True,
+                ending=Ending.ABORT,
                 says="Nobody may get more than they have stored.",
             ),
             CallStep(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
@@ -333,7 +344,7 @@ def closed_vault(draw: Any) -> Exercise:
                 f"{_VAULT}withdraw",
                 (ALICE, 1),
                 BOB,
-                aborts=True,
+                ending=Ending.ABORT,
                 says="Bob has stored coins of his own, and can still withdraw Alice's.",
             ),
             CallStep(f"{_VAULT}withdraw", (BOB, 2 * APT), BOB, says="Everyone can withdraw all that they have stored."),
@@ -389,24 +400,26 @@ def fair_pool(draw: Any) -> Exercise:
     steps: list[Step] = []
     for first, spared in ((1, 0), (10_000, 0), (APT, 1)):
         for reward, says in rewards.items():
-            steps += [*start, CallStep(f"{_POOL}deposit", (first,), THIEF, aborts=None)]
+            steps += [*start, CallStep(f"{_POOL}deposit", (first,), THIEF, ending=Ending.EITHER)]
             if spared:  # the deposit was large, but one share of it is left
                 steps.append(
-                    CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of", spared=spared)
+                    CallStep(
+                        f"{_POOL}withdraw", (), THIEF, ending=Ending.EITHER, amount=f"{_POOL}shares_of", spared=spared
+                    )
                 )
             steps += [
-                CallStep(f"{_POOL}reward", (reward,), THIEF, aborts=None),
-                CallStep(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
-                CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+                CallStep(f"{_POOL}reward", (reward,), THIEF, ending=Ending.EITHER),
+                CallStep(f"{_POOL}deposit", (deposit,), ALICE, ending=Ending.EITHER),
+                CallStep(f"{_POOL}withdraw", (), THIEF, ending=Ending.EITHER, amount=f"{_POOL}shares_of"),
                 _owns(THIEF, funded, says, Relation.AT_MOST),
                 FreshStep(),
             ]
     steps += [
         *start,
-        CallStep(f"{_POOL}deposit", (1,), ALICE, aborts=None),
-        CallStep(f"{_POOL}reward", (100 * APT,), ALICE, aborts=None),
-        CallStep(f"{_POOL}deposit", (1,), THIEF, aborts=None),
-        CallStep(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+        CallStep(f"{_POOL}deposit", (1,), ALICE, ending=Ending.EITHER),
+        CallStep(f"{_POOL}reward", (100 * APT,), ALICE, ending=Ending.EITHER),
+        CallStep(f"{_POOL}deposit", (1,), THIEF, ending=Ending.EITHER),
+        CallStep(f"{_POOL}withdraw", (), THIEF, ending=Ending.EITHER, amount=f"{_POOL}shares_of"),
         _owns(THIEF, funded, "A deposit of 1 octa must not get a share worth more: round down.", Relation.AT_MOST),
         FreshStep(),
     ]
@@ -431,7 +444,11 @@ def fair_pool(draw: Any) -> Exercise:
             ),
             ValueStep(f"{_POOL}shares_of", 0, (CAROL,), says="Carol has no shares, which is not an error."),
             CallStep(
-                f"{_POOL}withdraw", (1,), CAROL, aborts=True, says="Nobody may withdraw more shares than they have."
+                f"{_POOL}withdraw",
+                (1,),
+                CAROL,
+                ending=Ending.ABORT,
+                says="Nobody may withdraw more shares than they have.",
             ),
             CallStep(f"{_POOL}withdraw", (), BOB, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
             _owns(BOB, octas_after(honest, BOB) - _FEES, "With his shares, Bob must get his deposit back."),
@@ -479,12 +496,18 @@ def solvent_bank(draw: Any) -> Exercise:
             ),
             ValueStep(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
             ValueStep(f"{_BANK}owed_to", 0, (THIEF,), says="The bank owes nothing to others, which is not an error."),
-            CallStep(f"{_BANK}withdraw", (1,), THIEF, aborts=True, says="Nobody may get more than the bank owes them."),
+            CallStep(
+                f"{_BANK}withdraw",
+                (1,),
+                THIEF,
+                ending=Ending.ABORT,
+                says="Nobody may get more than the bank owes them.",
+            ),
             CallStep(
                 f"{_BANK}withdraw",
                 (first + 1,),
                 ALICE,
-                aborts=True,
+                ending=Ending.ABORT,
                 says="Nobody may get more than the bank owes them.",
             ),
             CallStep(f"{_BANK}sponsor", (first,), CAROL),
@@ -528,7 +551,7 @@ def shared_dividends(draw: Any) -> Exercise:
             CallStep(f"{_DIVIDENDS}join", (), ALICE),
             CallStep(f"{_DIVIDENDS}pay", (first,), BOB),
             *(CallStep(f"{_DIVIDENDS}join", (), member) for member in members),
-            CallStep(f"{_DIVIDENDS}join", (), ALICE, aborts=True, says="Nobody can join twice."),
+            CallStep(f"{_DIVIDENDS}join", (), ALICE, ending=Ending.ABORT, says="Nobody can join twice."),
             CallStep(f"{_DIVIDENDS}pay", (second,), BOB),
             ValueStep(
                 earned, first + second, (ALICE,), says="Alice was there from the start: she has earned both payments."
@@ -558,7 +581,14 @@ def raffle(draw: Any) -> Exercise:
         ),
         [
             PublishStep(),
-            CallStep(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must abort with E_NONE."),
+            CallStep(
+                f"{_RAFFLE}buy",
+                (0,),
+                BOB,
+                ending=Ending.ABORT,
+                abort_code="E_NONE",
+                says="Buying 0 tickets must abort with E_NONE.",
+            ),
             CallStep(f"{_RAFFLE}buy", (first,), BOB),
             CallStep(f"{_RAFFLE}buy", (second,), ALICE),
             CallStep(f"{_RAFFLE}buy", (1,), BOB),
@@ -576,10 +606,12 @@ def raffle(draw: Any) -> Exercise:
             ValueStep(
                 f"{_RAFFLE}owner_of",
                 arguments=(first + second + 1,),
-                aborts="E_NO_TICKET",
+                abort_code="E_NO_TICKET",
                 says="The ticket after the last one has not been sold.",
             ),
-            CallStep(f"{_RAFFLE}buy", (0,), ALICE, aborts="E_NONE", says="Nobody can buy 0 tickets."),
+            CallStep(
+                f"{_RAFFLE}buy", (0,), ALICE, ending=Ending.ABORT, abort_code="E_NONE", says="Nobody can buy 0 tickets."
+            ),
         ],
     )
 
@@ -617,7 +649,12 @@ def cheaper_raffle(draw: Any) -> Exercise:
                 f"{_RAFFLE}tickets_of", 2, (THIEF,), says="Someone who buys for the first time has new tickets only."
             ),
             CallStep(
-                f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must still abort with E_NONE."
+                f"{_RAFFLE}buy",
+                (0,),
+                BOB,
+                ending=Ending.ABORT,
+                abort_code="E_NONE",
+                says="Buying 0 tickets must still abort with E_NONE.",
             ),
             ValueStep(
                 f"{_RAFFLE}owner_of",
@@ -628,7 +665,7 @@ def cheaper_raffle(draw: Any) -> Exercise:
             ValueStep(
                 f"{_RAFFLE}owner_of",
                 arguments=(36 * each + 5,),
-                aborts="E_NO_TICKET",
+                abort_code="E_NO_TICKET",
                 says="The ticket after the last one has not been sold.",
             ),
             GasStep(

@@ -13,7 +13,7 @@ import pytest
 import toolkit
 from tests.conformance.plain_bcs import signed_bytes
 from tests.conformance.recorded_node import Exchange
-from toolkit.client._calls import function_abi, parameter_layouts
+from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._rebuilt import rebuild_request, simulated_again
 from toolkit.move import AbiMap, resolve_layout
 from toolkit.wire import RawTransaction, Script, SignedTransaction, TransactionSignature, UserTransaction, zero_padded

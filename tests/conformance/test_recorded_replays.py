@@ -9,7 +9,7 @@ import pytest
 import toolkit
 from tests.conformance import recorded_executions as recorded
 from tests.conformance.state_node import Sent, StateNode, access_key, text, u64
-from toolkit.client._calls import function_abi, parameter_layouts
+from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.move import Bytes, VectorOf, decode_bcs
 from toolkit.move._bcs import Reader
 from toolkit.vm._bcs import read_tag, tag_bytes

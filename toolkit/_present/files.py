@@ -96,7 +96,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     return place
 
 
-def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o666, follow: bool = True) -> int:
+def open_descriptor(path: str | os.PathLike[str], flags: int, *, follow: bool = True) -> int:
     """Open a regular file and return its descriptor, without ever waiting for a pipe.
 
     Parameters
@@ -104,8 +104,6 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o6
     path : path-like
     flags : int
         As for `os.open`.
-    mode : int, default 0o666
-        Permissions of the file, if it is created.
     follow : bool, default True
         Whether to follow a symbolic link. If False, links are rejected.
 
@@ -120,7 +118,7 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o6
     """
     check_regular(path, follow=follow)
     try:
-        descriptor = os.open(path, flags | _ALWAYS | (0 if follow else getattr(os, "O_NOFOLLOW", 0)), mode)
+        descriptor = os.open(path, flags | _ALWAYS | (0 if follow else getattr(os, "O_NOFOLLOW", 0)), 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP and not follow:
             _refuse_special(stat.S_IFLNK, path)

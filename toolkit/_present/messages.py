@@ -19,6 +19,7 @@ MAX_TEXT = 2_000
 # Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536.
 MAX_NAMED = 400
 
+_MAX_FOREIGN = 200  # characters of the text of a foreign exception
 _MAX_MEANT = 2  # a third guess is rarely right and makes the message longer
 _JSON_KINDS: dict[type, str] = {bool: "boolean", str: "string", bytes: "bytes", dict: "object"}
 _JSON_KINDS |= dict.fromkeys((int, float), "number") | dict.fromkeys((list, tuple), "array")
@@ -88,15 +89,15 @@ def describe(value: Any) -> str:
     return f"{kind} {shorten(value)}"
 
 
-def escape(text: object, limit: int = 200) -> str:
-    r"""Return the text of a foreign exception, which may quote hostile input, as ASCII of at most `limit` characters.
+def escape(text: object) -> str:
+    r"""Return the text of a foreign exception, which may quote hostile input, as ASCII of at most 200 characters.
 
     Examples
     --------
     >>> escape(ValueError("bad\x1b[2J"))
     'bad\\x1b[2J'
     """
-    return ascii(str(text))[1:-1][:limit]
+    return ascii(str(text))[1:-1][:_MAX_FOREIGN]
 
 
 def refusal(detail: Mapping[str, Any], expected: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""Tables as text, Markdown and HTML, and values and Arrow tables as JSON and CSV.
+"""Tables as text and HTML, and values and Arrow tables as JSON and CSV.
 
-The caller must make the cells of text, Markdown and HTML tables safe for the output. JSON and CSV are written so that
+The caller must make the cells of text and HTML tables safe for the output. JSON and CSV are written so that
 readers do not round integers and spreadsheets do not run text as formulas.
 """
 
@@ -17,7 +17,6 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from html import unescape
-from itertools import chain
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -185,34 +184,6 @@ def _shortened(text: str, width: int) -> str:
     start = len(text) - width + 1
     between = text.find("::", start - 2)  # half an address would look like another one
     return ELLIPSIS + text[start if between < 0 else between + 2 :]
-
-
-def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:
-    """Return a table in GitHub-flavoured Markdown.
-
-    Parameters
-    ----------
-    rows : iterable of sequence of str
-        Rows as long as `head`; a pipe in a cell would start the next cell.
-    head : sequence of str
-        Column names.
-    numbers_from : int, optional
-        Position of the first right-aligned column. By default, all columns are left-aligned.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(markdown_table([["x", "7"]], head=["call", "gas"], numbers_from=1))
-    | call | gas |
-    | --- | ---: |
-    | x | 7 |
-    """
-    start = len(head) if numbers_from is None else numbers_from
-    rule = ["---" if place < start else "---:" for place in range(len(head))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in chain((head, rule), rows))
 
 
 _MAX_LINE = 40  # characters

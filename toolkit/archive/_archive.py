@@ -20,9 +20,9 @@ from toolkit.client._arguments import check_struct, event_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
 from toolkit.client._reads import Reads, TransactionStore
-from toolkit.client._transaction_data import TransactionFrames, warn_of_similar
+from toolkit.client._transaction_data import TransactionFrames
 from toolkit.client._versions import Versions, resolve_versions
-from toolkit.client._warnings import warn_caller
+from toolkit.client._warnings import warn_caller, warn_of_similar
 from toolkit.dtypes import to_pandas
 from toolkit.dtypes._arrow import wide_from_text, wide_type
 from toolkit.errors import InputError

@@ -27,7 +27,7 @@ from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS, described_fiel
 from toolkit.frames._transactions import payload_frame, rows_of_events, transaction_tables, with_versions
 from toolkit.move import TypeTag, parse_type_tag
 from toolkit.wire._responses import ERROR_CODES
-from toolkit.wire._transactions import UserTransaction, collector_paused
+from toolkit.wire._transactions import UserTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,8 +73,7 @@ class Collected:
         while (version := self._first + len(self._ready)) in self._waiting:
             self._ready.append(self._waiting.pop(version))
         if len(self._ready) >= _BATCH:
-            with collector_paused():  # garbage collection would visit every cell and free nothing
-                self._convert()
+            self._convert()
 
     def _convert(self) -> None:
         found, self._ready = self._ready, []

@@ -373,8 +373,7 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
     return versions is None and out is None
 
 
-# Columns to print; files and JSON include all columns.
-# Columns to print, the most important first: a narrow terminal leaves out the last.
+# Columns to print, the most important first: a narrow terminal leaves out the last. Files and JSON have all columns.
 _BALANCES = ("ledger_version", "owner", "asset", "change", "balance_after", "fee_octas", "ledger_timestamp")
 _SHOWN = {
     "transactions": ("ledger_version", "error_code", "success", "function", "gas_used", "timestamp", "sender", "type"),

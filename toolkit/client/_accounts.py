@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import ListedModule
+    from toolkit.client._abis import ListedModule
     from toolkit.client._reads import Reads
 
 # The canonical type and the data of each resource.
@@ -513,7 +513,8 @@ def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]
     if coin == APT:
         return [APT_METADATA]
     try:
-        found = node.run_view(ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin]), version).value
+        call = ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin])
+        found = node.one(node.prepare_view(call, version)).value
     except InputError:  # ledgers before fungible assets do not have the function
         return []
     except (NodeError, SchemaError) as error:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._calls import AbisAt, Known, encode_arguments, first_of_each
+from toolkit.client._abis import AbisAt, ModuleLookup, encode_arguments, first_of_each
 from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionAbi, ModuleAbi, TypeTag, parse_address, parse_type_tag
@@ -256,7 +256,7 @@ def check_struct(node: Reads, name: str, tag: TypeTag, versions: Sequence[int]) 
         return
 
     def problem(abis: AbisAt) -> _Problem | None:
-        abis.known(outer.address, outer.module)
+        abis.lookup(outer.address, outer.module)
         found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
@@ -272,7 +272,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         abis = node.abis.at(versions[-1])
         if (newest := problem(abis)) is None:
             return None
-        starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
+        starts = {at for key in abis.digests for at in first_of_each(partial(node.abis.digest, key), versions)}
         if newest.absent is not None:
             starts |= {*_code_changes(node, newest.absent, versions)}
         # From the last of these versions on, the modules are the same as at the newest version.
@@ -329,7 +329,7 @@ def _described(node: Reads, problem: _Problem, version: int) -> str:
 def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
     """Return the ABI of a call's function, or why it cannot be called; None if the node does not offer its module."""
     function = function_id(call.function)
-    known = abis.known(function.address, function.module)
+    known = abis.lookup(function.address, function.module)
     if known.abi is None:
         return _absent(function.wire, function.module_id, known)
     kind, found = "view" if isinstance(call, ViewFunction) else "entry", known.abi.function(function.name)
@@ -348,7 +348,7 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
     return _Problem(f"{function.wire}: {what}" + _choices(misspelt, f"{kind} functions", names, of=module))
 
 
-def _absent(what: str, module: ModuleId, known: Known) -> _Problem | None:
+def _absent(what: str, module: ModuleId, known: ModuleLookup) -> _Problem | None:
     """Return a problem if a module is known not to exist, else None, such as on a node that does not offer modules."""
     return _Problem(f"{what}: the module {module.wire} does not exist", module) if known.is_absent else None
 
@@ -366,7 +366,7 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
 def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     """Return whether a node runs a view function that its module's ABI does not list, such as a private function."""
     try:
-        node.run_view(call, version)
+        node.one(node.prepare_view(call, version))
     except InputError:  # it exists, and its arguments do not fit
         return False
     except InvalidRequest as error:
@@ -387,9 +387,9 @@ def structs_of(tag: TypeTag) -> Iterator[StructTag]:
 def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     """Return why a struct does not exist; None if it does, or if its module was not looked up."""
     module = ModuleId(tag.address, tag.module)
-    if (tag.address, tag.module) not in abis.asked:
+    if (tag.address, tag.module) not in abis.digests:
         return None
-    known, shown = abis.known(tag.address, tag.module), cut_text(wire_type(tag), MAX_NAMED)
+    known, shown = abis.lookup(tag.address, tag.module), cut_text(wire_type(tag), MAX_NAMED)
     if known.abi is None:
         return _absent(shown, module, known)
     if known.abi.struct(tag.name) is not None:

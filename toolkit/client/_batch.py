@@ -11,9 +11,8 @@ from itertools import pairwise
 from operator import sub
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from toolkit.errors import Forbidden, InputError, NotFound, Unsupported
+from toolkit.client._abis import bytecode_of
+from toolkit.errors import Forbidden, InputError, NotFound, SchemaError, Unsupported
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import AbisAt
+    from toolkit.client._abis import AbisAt
     from toolkit.client._reads import Reads
     from toolkit.vm._types import ModuleId, Type
     from toolkit.wire._requests import Batch
@@ -67,10 +66,10 @@ def _module(node: Reads, abis: AbisAt, wanted: ModuleId) -> ModuleCode | None:
         return None
     if answer:
         try:
-            module = Module.from_bytes(bytes.fromhex(msgspec.json.decode(answer, type=_Answer).bytecode[2:]))
+            module = Module.from_bytes(bytecode_of(answer))
             if module.id == wanted:
                 return module
-        except (InputError, Unsupported):
+        except (InputError, SchemaError, Unsupported):
             pass  # the embedded node has no bytecode, and that of a later version cannot be read
     abi = abis.module_abi(address, wanted.name)
     if abi is None:
@@ -118,9 +117,3 @@ def call_frame(batch: Batch, costs: Sequence[Sequence[int]], names: Sequence[str
     }
     columns |= {name: pa.array([row[at] for row in costs], pa.int64()) for at, name in enumerate(names)}
     return to_pandas(pa.table(columns))
-
-
-class _Answer(msgspec.Struct):
-    """The bytecode in the response of a module."""
-
-    bytecode: str

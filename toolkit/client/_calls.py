@@ -1,27 +1,21 @@
-"""Stores module ABIs by ledger version, encodes views and table items with them, and decodes the responses."""
+"""Views and table items: calls that are prepared at a version, and their results."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import threading
-import time
-from bisect import bisect_left, bisect_right, insort
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from toolkit import frames
-from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.client._http import Answer, Outages, PreparedCall, Request, json_body, path
+from toolkit.client._abis import CachedByModules, encode_arguments, function_abi, parameter_layouts
+from toolkit.client._http import Answer, PreparedCall, Request, json_body, path
 from toolkit.client._node_errors import needed_for
-from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
-from toolkit.move import Primitive, Vector, decode_module_abi, parse_address, parse_type_tag, resolve_layout
+from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
+from toolkit.move import Primitive, Vector, parse_type_tag
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
@@ -31,400 +25,16 @@ from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request
 from toolkit.wire._models import function_id, wire_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
+    from toolkit.client._abis import AbisAt
     from toolkit.client._reads import Reads
-    from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
+    from toolkit.move import FunctionAbi, Layout, TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
 
 T = TypeVar("T")
-ModuleKey = tuple[str, str]
-Abis: TypeAlias = "Mapping[ModuleKey, ModuleAbi]"
-ModuleDigests = dict[ModuleKey, "bytes | None"]
-# By version: the digests of the modules that a layout is made from, and the layout, or why there is none.
-Layouts = dict[int, "tuple[ModuleDigests, Layout] | NodeError | NodeUnreachable | SchemaError"]
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known about a module at one version.
-
-    Attributes
-    ----------
-    digest : bytes or None
-        Digest of the node's response; None if the module does not exist, or if this is not known.
-    abi : ModuleAbi or None
-    answered : bool
-        Whether the node returned the module, or reported that it does not exist.
-    """
-
-    digest: bytes | None
-    abi: ModuleAbi | None
-    answered: bool = True
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether the node reported that the module does not exist."""
-        return self.answered and self.digest is None
-
-
-_ABSENT = Known(None, None)
-_UNKNOWN = Known(None, None, answered=False)
-
-# Number of lookups without a usable answer after which no module is asked for; a gateway may fail once.
-_MAX_SILENT = 3
-
-# Number of modules with failing lookups after which no other module is asked for, until their waits are over.
-_MAX_FAILING = 3
-
-
-@dataclass(slots=True)
-class _Timeline:
-    """The versions at which one module was looked up, in ascending order, and what was found."""
-
-    versions: list[int] = field(default_factory=list)
-    known: dict[int, Known] = field(default_factory=dict)
-
-    def add(self, version: int, what: Known) -> None:
-        if version not in self.known:
-            insort(self.versions, version)
-        self.known[version] = what
-
-    def between(self, version: int) -> Known | None:
-        """Return the module at `version` if the known versions before and after it agree, else None."""
-        if version in self.known:
-            return self.known[version]
-        place = bisect_left(self.versions, version)
-        if place in {0, len(self.versions)}:
-            return None
-        before = self.known[self.versions[place - 1]]
-        after = self.known[self.versions[place]]
-        return before if before.digest == after.digest else None
-
-
-class AbiStore:
-    """Module ABIs of one chain by address, module name and ledger version.
-
-    If a module has the same bytecode at two versions, it is assumed to be the same at all versions between them. A
-    change that was reverted in between goes unnoticed; use `read` if it matters. Reading n versions takes O(upgrades *
-    log n) lookups.
-
-    Parameters
-    ----------
-    fetch : callable (address, name, version) -> bytes or None
-        Returns the node's ``{bytecode, abi}`` response, or None if the module does not exist. Raises Forbidden if the
-        node does not offer modules, after which no module is requested again. Raises NotFound if a gateway responds
-        instead of the node.
-    overrides : mapping of (address, name) to ModuleAbi, optional
-        ABIs to use at every version instead of the node's.
-    clock : callable, optional
-        Returns the time in seconds; replaced in tests.
-
-    Notes
-    -----
-    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, its failure is raised.
-    """
-
-    def __init__(
-        self,
-        fetch: Callable[[str, str, int], bytes | None],
-        *,
-        overrides: Abis | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._fetch = fetch
-        self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
-        self._timelines: defaultdict[ModuleKey, _Timeline] = defaultdict(_Timeline)
-        self._by_digest: dict[bytes, ModuleAbi | None] = {}
-        self._layouts: dict[TypeTag, Made[Layout]] = {}
-        self._silent: set[tuple[str, str, int]] = set()
-        self._refused = False
-        self._outages: Outages[ModuleKey] = Outages(clock)
-        self._lock = threading.Lock()
-
-    def at(self, version: int) -> AbisAt:
-        """Return the modules at a version."""
-        return AbisAt(self, version)
-
-    def forget_absent(self) -> None:
-        """Forget which modules do not exist or could not be looked up, so that they are looked up again."""
-        with self._lock:
-            for key, timeline in list(self._timelines.items()):
-                if any(known.digest is None for known in timeline.known.values()):
-                    del self._timelines[key]
-            self._silent.clear()
-            self._refused = False
-            self._outages.clear()
-
-    def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
-        """Look up a module at sorted versions by bisection, to avoid a lookup at each version.
-
-        Errors are ignored here: the reads that need the module report them, row by row.
-        """
-        if len(versions) > 1:
-            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError):
-                first_of_each(partial(self.digest, (parse_address(address), name)), versions)
-
-    def digest(self, key: ModuleKey, version: int) -> bytes | None:
-        """Return the digest of a module at a version; None if it does not exist, or if this is not known."""
-        return self.known(key, version).digest
-
-    def known(self, key: ModuleKey, version: int) -> Known:
-        """Return what is known about a module at a version; ask the node unless the nearest known versions agree.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            If the lookup fails now, or failed a short time ago.
-        """
-        if (override := self._overrides.get(key)) is not None:
-            return Known(b"override", override)
-        with self._lock:
-            found = self._timelines[key].between(version)
-        if found is not None:
-            return found
-        if (failure := self._outages.resting(key, limit=_MAX_FAILING)) is not None:
-            raise failure.with_traceback(None)
-        with self._outages.noted(key):
-            return self._asked(*key, version)
-
-    def read(self, address: str, name: str, version: int) -> Known:
-        """Return the module at exactly this version, without inferring it from other versions or using overrides.
-
-        Use it to find out whether a module changed: a change may have been reverted later.
-        """
-        address = parse_address(address)
-        with self._lock:
-            found = self._timelines[address, name].known.get(version)
-        return found or self._asked(address, name, version)
-
-    def _asked(self, address: str, name: str, version: int) -> Known:
-        if self._refused or (address, name, version) in self._silent or len(self._silent) >= _MAX_SILENT:
-            return _UNKNOWN
-        try:
-            answer = self._fetch(address, name, version)
-        except (Forbidden, NotFound) as error:
-            if error.error_code == "version_not_found":
-                raise
-            self._refused = isinstance(error, Forbidden)
-            self._silent.add((address, name, version))
-            return _UNKNOWN
-        self._silent.clear()
-        found = _ABSENT
-        with self._lock:
-            if answer is not None:
-                digest = hashlib.blake2b(answer, digest_size=16).digest()
-                if digest not in self._by_digest:
-                    self._by_digest[digest] = abi_of(answer)
-                found = Known(digest, self._by_digest[digest])
-            self._timelines[address, name].add(version, found)
-        return found
-
-    def layouts_at(self, tag: TypeTag, versions: Iterable[int]) -> Layouts:
-        """Resolve a type to its layout at many versions, by bisection.
-
-        Parameters
-        ----------
-        tag : TypeTag
-        versions : iterable of int
-
-        Returns
-        -------
-        dict of int to (dict, Layout) or error
-            For each version, the digests of the modules that the layout is built from, and the layout; or the error, if
-            a module cannot be looked up, the node has pruned it, or the response is not a module.
-        """
-        ordered, made = sorted(set(versions)), self.layouts(tag)
-        found: Layouts = {}
-
-        def state(version: int) -> Hashable:
-            if version not in found:
-                try:
-                    found[version] = made.found(version)
-                except (NodeError, NodeUnreachable, SchemaError) as error:
-                    found[version] = error
-            return VersionPruned if isinstance(found[version], VersionPruned) else id(found[version])
-
-        starts = first_of_each(state, ordered)
-        return {version: found[starts[bisect_right(starts, version) - 1]] for version in ordered}
-
-    def layouts(self, tag: TypeTag) -> Made[Layout]:
-        """Return the layouts of a type by version; versions with the same modules share one layout."""
-        return self._layouts.get(tag) or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
-
-
-@dataclass(frozen=True, slots=True)
-class AbisAt:
-    """The modules of a chain at one ledger version.
-
-    Attributes
-    ----------
-    store : AbiStore
-    version : int
-    asked : dict of ModuleKey to bytes or None
-        The modules looked up so far, with their digests.
-    """
-
-    store: AbiStore
-    version: int
-    asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
-
-    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module, or None if it does not exist or is not known.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            If the lookup fails.
-        """
-        return self.known(address, name).abi
-
-    def known(self, address: str, name: str) -> Known:
-        """Return what is known about a module: its ABI, that it does not exist, or that the node does not offer it.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            If the lookup fails.
-        """
-        key = parse_address(address), name
-        known = self.store.known(key, self.version)
-        self.asked[key] = known.digest
-        return known
-
-    def layout(self, tag: TypeTag) -> Layout:
-        """Resolve a type to its layout at this version.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            If the lookup of a module fails.
-        """
-        modules, layout = self.store.layouts(tag).found(self.version)
-        self.asked.update(modules)
-        return layout
-
-
-class Made(Generic[T]):
-    """A value derived from modules, computed once for all versions at which these modules are the same.
-
-    Parameters
-    ----------
-    store : AbiStore
-    make : callable
-        Derives the value from the modules of one version.
-    """
-
-    def __init__(self, store: AbiStore, make: Callable[[AbisAt], T]) -> None:
-        self._store, self._make = store, make
-        self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
-
-    def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
-        """Return the digests of the modules from which the value for `version` was derived, and the value."""
-        known = self._store.known
-        for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
-            if all(known(key, version).digest == digest for key, digest in entry[0].items()):
-                return entry
-        abis = self._store.at(version)
-        entry = abis.asked, self._make(abis)
-        self._made.append(entry)
-        return entry
-
-
-def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> list[int]:
-    """Return the first version of each run of sorted versions that have the same state.
-
-    The runs are found by bisection. If two versions have the same state, all versions between them are assumed to
-    have it.
-
-    Examples
-    --------
-    >>> first_of_each(lambda version: version >= 150, range(0, 1_000, 100))
-    [0, 200]
-    """
-
-    def changes(low: int, high: int) -> list[int]:
-        if state(versions[low]) == state(versions[high]):
-            return []
-        if high - low == 1:
-            return [versions[high]]
-        middle = (low + high) // 2
-        return [*changes(low, middle), *changes(middle, high)]
-
-    return [*versions[:1], *changes(0, len(versions) - 1)] if versions else []
-
-
-def abi_of(answer: bytes) -> ModuleAbi | None:
-    """Return the ABI in a module response, or None if the node could not parse the bytecode."""
-    document = parse_json(answer, "module")
-    return None if isinstance(document, dict) and document.get("abi") is None else decode_module_abi(document)
-
-
-class ListedModule(NamedTuple):
-    """A module of an account: its ABI (None if the node cannot parse the bytecode), and its code size."""
-
-    abi: ModuleAbi | None
-    size_bytes: int
-
-
-def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
-    """Return the ABI of a function, or None if the module or the function is not known."""
-    function = function_id(name)
-    module = abis.module_abi(function.address, function.module)
-    return None if module is None else module.function(function.name)
-
-
-def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis: AbisAt) -> list[Layout]:
-    """Return the layouts of a function's parameters without signers, with the type arguments filled in."""
-    given = tuple(parse_type_tag(text) for text in type_arguments)
-    return [abis.layout(substitute(tag, given)) for tag in function.parameters]
-
-
-def encode_arguments(
-    function: FunctionAbi, type_arguments: Sequence[str], arguments: Sequence[Any], abis: AbisAt, *, where: str
-) -> list[Any]:
-    """Encode arguments according to a function's ABI.
-
-    Parameters
-    ----------
-    function : FunctionAbi
-        The function's ABI at the version that is read.
-    type_arguments : sequence of str
-    arguments : sequence
-        Python values, without signers.
-    abis : AbisAt
-        The modules in which parameter types are looked up.
-    where : str
-        The function's name, for messages.
-
-    Returns
-    -------
-    list
-        JSON values: u8 to u32 as numbers, larger integers as strings.
-
-    Raises
-    ------
-    InputError
-        If the number of type arguments or arguments does not match the function.
-    SchemaError
-        If an argument does not fit its parameter.
-    """
-    expected = len(function.generic_type_params)
-    if len(type_arguments) != expected:
-        advice = "; a type is such as 0x1::aptos_coin::AptosCoin" if expected > len(type_arguments) else ""
-        raise InputError(f"{where}: expected {plural(expected, 'type argument')}, got {len(type_arguments)}{advice}")
-    layouts = parameter_layouts(function, type_arguments, abis)
-    if len(arguments) != len(layouts):
-        given = tuple(parse_type_tag(text) for text in type_arguments)
-        words = ", ".join(str(substitute(tag, given)) for tag in function.parameters)
-        kinds = f" ({cut_text(words, MAX_NAMED)})" if words else ""
-        raise InputError(f"{where}: expected {plural(len(layouts), 'argument')}{kinds}, got {len(arguments)}")
-    return [
-        encode_argument(layout, value, where=f"{where} arguments[{index}]")
-        for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
-    ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -660,8 +270,8 @@ Types = TypeVar("Types")
 
 
 @dataclass(frozen=True, slots=True)
-class _Form(Generic[Types]):
-    """The form of a call at all versions that have the same modules: its request without the version, and its types."""
+class _Template(Generic[Types]):
+    """The request of a call without its version, and its types: the same at all versions that have the same modules."""
 
     request: Request
     answers_bcs: bool
@@ -675,7 +285,7 @@ class _PreparedRead(Generic[T, Types]):
 
     def __init__(self, node: Reads, asked: str) -> None:
         self._node, self._asked = node, asked
-        self._forms = Made(node.abis, self._form)
+        self._templates = CachedByModules(node.abis, self._template)
 
     def at(self, version: int | None) -> PreparedCall[T]:
         """Prepare the call at a version; None is the head.
@@ -689,33 +299,33 @@ class _PreparedRead(Generic[T, Types]):
         """
         encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
         try:
-            _, form = self._forms.found(encoded_by)
+            _, template = self._templates.at(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
             raise needed_for(self._asked, error) from None
         except (NodeError, NodeUnreachable):
             if (untyped := self._untyped()) is None:
                 raise
-            form = untyped
-        request = form.request
+            template = untyped
+        request = template.request
         if version is not None:
             url = f"{request.url}?ledger_version={version}"  # the URLs of reads have no query
             request = replace(request, url=url, ledger_version=version)
         asked = self._asked if version is None else f"{self._asked} at version {version:,}"
-        finish = partial(self._finished, form, version, encoded_by)
+        finish = partial(self._finished, template, version, encoded_by)
         return PreparedCall(request, asked, finish, version, self._gas)
 
-    def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
-        ledger, types, read = answer.parsed.ledger, form.types, encoded_by
+    def _finished(self, template: _Template[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
+        ledger, types, read = answer.parsed.ledger, template.types, encoded_by
         if version is None and ledger is not None and ledger.version != read:
             read = ledger.version
             types = self._types(self._node.abis.at(read))
-        return self._result(answer, types, read, bcs=form.answers_bcs)
+        return self._result(answer, types, read, bcs=template.answers_bcs)
 
-    def _untyped(self) -> _Form[Types] | None:
-        """Return the form of the call without its types, or None if it needs them."""
+    def _untyped(self) -> _Template[Types] | None:
+        """Return the template of the call without its types, or None if it needs them."""
         return None
 
-    def _form(self, abis: AbisAt) -> _Form[Types]:
+    def _template(self, abis: AbisAt) -> _Template[Types]:
         raise NotImplementedError
 
     def _types(self, abis: AbisAt) -> Types:
@@ -754,13 +364,13 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
         """Return the layouts of the return values at a version, or None if no ABI is known."""
         return self._types(self._node.abis.at(version)).layouts
 
-    def _untyped(self) -> _Form[_Signature] | None:
+    def _untyped(self) -> _Template[_Signature] | None:
         if self._typed or self._call.arguments:
             return None
         body = self._call.to_wire() | {"function": function_id(self._call.function).wire}
-        return _Form(self._node.request("POST", "/view", body=json_body(body)), answers_bcs=False, types=_Signature())
+        return _Template(self._node.request("POST", "/view", body=json_body(body)), False, _Signature())  # noqa: FBT003
 
-    def _form(self, abis: AbisAt) -> _Form[_Signature]:
+    def _template(self, abis: AbisAt) -> _Template[_Signature]:
         call, signature = self._call, self._types(abis)
         function, returned, asks_bcs, answers_bcs = signature.function, signature.layouts or (), False, False
         parameters: list[Layout] = []
@@ -779,7 +389,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
             content, body = JSON, json_body(called)
         accept = _BCS if answers_bcs else JSON
         request = self._node.request("POST", "/view", body=body, content=content, accept=accept)
-        return _Form(request, answers_bcs, signature)
+        return _Template(request, answers_bcs, signature)
 
     def _types(self, abis: AbisAt) -> _Signature:
         if (function := function_abi(self._call.function, abis)) is None:
@@ -808,13 +418,13 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
         self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
         super().__init__(node, f"item {visible(repr(key), 60)} of table {self._handle}")
 
-    def _form(self, abis: AbisAt) -> _Form[tuple[Layout, Layout]]:
+    def _template(self, abis: AbisAt) -> _Template[tuple[Layout, Layout]]:
         key_layout, value_layout = types = self._types(abis)
         key = encode_argument(key_layout, self._key, where="table key")
         body = {"key_type": wire_type(self._key_tag), "value_type": wire_type(self._value_tag), "key": key}
         bcs = self._node.encoding == "bcs" and fit_bcs([value_layout])
         where, accept = path("tables", self._handle, "item"), _BCS if bcs else JSON
-        return _Form(self._node.request("POST", where, body=json_body(body), accept=accept), bcs, types)
+        return _Template(self._node.request("POST", where, body=json_body(body), accept=accept), bcs, types)
 
     def _types(self, abis: AbisAt) -> tuple[Layout, Layout]:
         return abis.layout(self._key_tag), abis.layout(self._value_tag)

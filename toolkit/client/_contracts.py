@@ -14,10 +14,10 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
-from toolkit.client._arguments import explained, similar_modules
-from toolkit.client._calls import encode_arguments
+from toolkit.client._abis import encode_arguments
+from toolkit.client._arguments import similar_modules
 from toolkit.client._simulation import Simulation, not_at_past, simulate
-from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError
+from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi, parse_address
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._reads import Reads
+    from toolkit.client._node import Node
     from toolkit.client._versions import FindSteps, Versions
 
 
@@ -88,7 +88,7 @@ class Contract:
     True
     """
 
-    def __init__(self, node: Reads, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
+    def __init__(self, node: Node, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
         self.node, self.abi = node, abi
         self.id = f"{wire_address(abi.address)}::{abi.name}"
         self.ledger_version, self._abi_version = ledger_version, abi_version
@@ -283,11 +283,7 @@ class ContractView(ContractFunction):
             In the same cases as `Node.view`.
         """
         call = self.call(*arguments, type_arguments=type_arguments)
-        node, version = self._contract.node, self._contract.ledger_version
-        try:
-            return node.run_view(call, version).value
-        except InvalidRequest as error:
-            raise explained(node, call, version, error) from None
+        return self._contract.node.view(call, ledger_version=self._contract.ledger_version).value
 
     def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = ()) -> Any:
         """Run the view at one ledger version and return its value.
@@ -430,11 +426,11 @@ class ContractEntry(ContractFunction):
 {name}.call({end}) the EntryFunction."""
 
 
-def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
+def contract_of(node: Node, module: str, ledger_version: int | None = None) -> Contract:
     """Return a module of a node as an object; see `Node.contract`."""
     wanted = _module_id(node, module, ledger_version)
     version = node.version_or_head(ledger_version)
-    known = node.abis.at(version).known(wanted.address, wanted.name)
+    known = node.abis.at(version).lookup(wanted.address, wanted.name)
     if known.abi is not None:
         return Contract(node, known.abi, abi_version=version, ledger_version=ledger_version)
     if not known.is_absent:
@@ -450,7 +446,7 @@ def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> 
     )
 
 
-def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId:
+def _module_id(node: Node, module: Any, ledger_version: int | None) -> ModuleId:
     """Return the id of a module; raise InputError, with a suggestion, for an account or a function."""
     try:
         return ModuleId.parse(module)

@@ -21,9 +21,9 @@ from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
 from toolkit.client._simulation import SimulationFrames, checked_simulations, send_simulations
-from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
+from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at
 from toolkit.client._versions import FindSteps, ResolvedPlan, Versions, evenly, next_round, resolve_versions
-from toolkit.client._warnings import warn_caller
+from toolkit.client._warnings import warn_caller, warn_of_similar, warn_of_types
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
 from toolkit.frames._columns import compact_json
@@ -262,7 +262,6 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
-    node = checked_node(node)
     named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     plan = versions.versions if isinstance(versions, FindSteps) else versions
@@ -381,9 +380,9 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
-    node = checked_node(node)
     given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
 
@@ -627,7 +626,6 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
-    node = checked_node(node)
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
@@ -708,10 +706,10 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    node = checked_node(node)
     parsed = arguments.struct_tag("tag", tag)
     owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
     arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))

@@ -6,18 +6,17 @@ before but are missing from the list have ended.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client._abis import bytecode_of
 from toolkit.client._accounts import account_resources
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_type_tag
-from toolkit.move._ids import parse_hex
 from toolkit.move._module_metadata import resource_groups
 from toolkit.wire._state_keys import resource_key_hash
 from toolkit.wire._transactions import ChangeKind
@@ -196,7 +195,7 @@ def _known(found: set[str] | ToolkitError) -> set[str]:
 def _declared(node: Reads, address: str, name: str, version: int) -> Mapping[str, str]:
     """Return the groups that a module declares for its structs in its metadata."""
     answer = node.module_answer(address, name, version)
-    return {} if answer is None else resource_groups(parse_hex(json.loads(answer)["bytecode"]))
+    return {} if answer is None else resource_groups(bytecode_of(answer))
 
 
 def _belongs(kind: str, group: _Group, declared: _DeclaredAt) -> bool:

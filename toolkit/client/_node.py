@@ -16,7 +16,7 @@ from toolkit._present.text import visible
 from toolkit.client import _http as http
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_texts, explained
 from toolkit.client._cache import NodeCache, open_cache
-from toolkit.client._calls import Encoding, PreparedItem, TableItem, ViewResult
+from toolkit.client._calls import Encoding, PreparedItem, PreparedView, TableItem, ViewResult
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
 from toolkit.client._versions import as_version_or_head, moment
@@ -284,7 +284,7 @@ class Node(Reads):
         elif type_arguments or arguments:
             raise InputError("view got a ViewFunction and other arguments; put the arguments into the ViewFunction")
         try:
-            return self.run_view(function, ledger_version)
+            return self.one(PreparedView(self, function).at(as_version_or_head(ledger_version)))
         except InvalidRequest as error:
             raise explained(self, function, ledger_version, error) from None
 
@@ -303,7 +303,7 @@ class Node(Reads):
         Parameters
         ----------
         handle : str
-            Table handle: 0x and 64 hex digits.
+            Table handle: 0x and 1 to 64 hex digits.
         key : object
             Key, as a Python value of `key_type`.
         key_type, value_type : str, optional
@@ -989,11 +989,11 @@ def probe(node: Reads) -> Probe:
             return None
 
     def readable(version: int) -> bool:
-        return answers(lambda: node.run_view(_VIEW, version)) is not None
+        return answers(lambda: node.one(node.prepare_view(_VIEW, version))) is not None
 
     ledger = node.ledger()
     head = ledger.version
-    seen = [answers(lambda: node.run_view(_VIEW, head)) for _ in range(_REPEATS)]
+    seen = [answers(lambda: node.one(node.prepare_view(_VIEW, head))) for _ in range(_REPEATS)]
     gas = [result.gas_used if result else None for result in seen]
     further: dict[str, Callable[[], Any]] = {
         "node info": lambda: node.info().node_role or None,  # the role is not in the headers of POST operations

@@ -21,7 +21,8 @@ import msgspec
 
 from toolkit import errors
 from toolkit._present.messages import shorten
-from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
+from toolkit.client._abis import Abis, AbiStore, ListedModule, abi_of
+from toolkit.client._calls import Encoding, PreparedView, ViewResult
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import Versions, as_version, as_version_or_head, first_versions_from
@@ -31,7 +32,7 @@ from toolkit.move._ids import wire_address
 from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, GasSchedule, LedgerState, NodeInfo, ViewFunction
-from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
+from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_transaction_hash
 from toolkit.wire._rows import check_transactions
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
@@ -82,8 +83,11 @@ class Reads:
         # The oldest version at which a view answered a probe.
         self.probed_oldest: int | None = None
         self._connection = connection
-        # Sends many calls at once; returns a request to a path below the base URL; bypasses the cache in this thread.
-        self.many, self.request, self.fresh = connection.perform_many, connection.request, connection.fresh
+        # Send one call, or many at once; return a request to a path below the base URL.
+        self.one, self.many, self.request = connection.perform, connection.perform_many, connection.request
+        self.fresh = connection.fresh  # bypasses the cache in this thread
+        self.mask_error = connection.credentials.mask_error  # for errors that quote a response
+        self.ledger_changed = connection.cache.ledger_changed  # forgets the responses cached since a Unix time
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -96,23 +100,11 @@ class Reads:
         """The ledger state with the highest head seen so far; None before the first response."""
         return self._connection.newest
 
-    def mask_error(self, error: errors.SchemaError) -> None:
-        """Mask the credentials of this node in an error that quotes a response."""
-        self._connection.credentials.mask_error(error)
-
-    def ledger_changed(self, since_s: float) -> None:
-        """Forget the responses cached since a Unix time, because the node serves another ledger."""
-        self._connection.cache.ledger_changed(since_s)
-
     def expect_chain(self, chain_id: int) -> None:
         """Expect this chain id in every response: a response with another one raises `LedgerChanged`."""
         self._connection.expect_chain(chain_id, "node")
 
     # sending ------------------------------------------------------------------------------------------------------
-
-    def one(self, call: PreparedCall[T]) -> T:
-        """Send a call."""
-        return self._connection.perform(call)
 
     def _get(
         self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None, **query: Any
@@ -121,10 +113,6 @@ class Reads:
         return PreparedCall(self.request("GET", path(*parts), query=query), asked, read, pin)
 
     # views and table items ----------------------------------------------------------------------------------------
-
-    def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
-        """Run a view at a version; the head by default."""
-        return self.one(self.prepare_view(call, ledger_version))
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -478,14 +466,16 @@ class Reads:
             asked = f"transaction 0x{digits}"  # not stored, since it may be pending
             read = lambda answer: _only_transaction(answer, asked)  # noqa: E731
             return self.one(self._get(asked, read, "transactions", "by_hash", f"0x{digits}"))
-        return self.transaction_and_head(ledger_version)[0]
-
-    def transaction_and_head(self, ledger_version: int) -> WithHead[Any]:
-        """Return a committed transaction, and the node's head if the response reports it."""
         version = as_version(ledger_version)
         asked = f"transaction of version {version:,}"
-        read = lambda answer: (_only_transaction(answer, asked), answer.parsed.ledger)  # noqa: E731
+        read = lambda answer: _only_transaction(answer, asked)  # noqa: E731
         return self.one(self._get(asked, read, "transactions", "by_version", version, pin=version))
+
+    def transaction_hash(self, ledger_version: int) -> WithHead[str]:
+        """Return the hash of a committed transaction, which identifies the ledger, and the node's head."""
+        asked = f"transaction of version {ledger_version:,}"
+        read = lambda answer: (decode_transaction_hash(answer.body), answer.parsed.ledger)  # noqa: E731
+        return self.one(self._get(asked, read, "transactions", "by_version", ledger_version, pin=ledger_version))
 
     def prepare_transactions(self, start: int, limit: int) -> PreparedCall[WithHead[list[Any]]]:
         """Prepare the read of a page of committed transactions; the result also contains the node's head.
@@ -694,8 +684,8 @@ class LedgerAnchor:
         taken_s, found = time.time(), None
         with node.fresh():
             try:
-                transaction, newest = node.transaction_and_head(version)
-                found = transaction.hash and Anchor(version, transaction.hash)
+                transaction_hash, newest = node.transaction_hash(version)
+                found = Anchor(version, transaction_hash)
             except _NO_ANSWER as error:
                 newest = getattr(error, "ledger", None)
             ledger = newest or ledger or node.ledger()
@@ -783,9 +773,9 @@ class LedgerGuard:
         if anchor is not None:
             expected = f"expected transaction {anchor.version:,} to be {anchor.transaction_hash}"
             try:
-                transaction, ledger = node.transaction_and_head(anchor.version)
-                if transaction.hash != anchor.transaction_hash:
-                    raise self._changed(f"{expected}, got {transaction.hash}")
+                transaction_hash, ledger = node.transaction_hash(anchor.version)
+                if transaction_hash != anchor.transaction_hash:
+                    raise self._changed(f"{expected}, got {transaction_hash}")
             except errors.NotFound as error:
                 ledger = error.ledger
                 doubt = f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None

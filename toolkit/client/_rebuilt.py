@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit import wire
 from toolkit._present.text import visible
-from toolkit.client._calls import AbisAt, function_abi, parameter_layouts
+from toolkit.client._abis import AbisAt, function_abi, parameter_layouts
 from toolkit.client._simulation import Simulation, simulate
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Layout, decode_bcs, decode_json

@@ -15,9 +15,10 @@ import msgspec
 from toolkit import errors, frames, wire
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
+from toolkit.client._abis import AbisAt, parameter_layouts
 from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, read_asset
 from toolkit.client._arguments import entry_function, explained
-from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
+from toolkit.client._calls import JSON, fit_bcs, json_arguments, only_in_bcs
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
 from toolkit.client._node_errors import NO_ACCOUNT, advice
 from toolkit.client._reads import Reads, send_all

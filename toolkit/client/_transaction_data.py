@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit import frames
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._group_members import with_ended_members
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import Reads, Reconnect, send_all
-from toolkit.client._warnings import warn_caller
+from toolkit.client._warnings import warn_caller, warn_of_similar, warn_of_types
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import Layout, TypeTag, parse_type_tag
 from toolkit.move._ids import parse_table_handle
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 # Columns of the transactions that a notebook shows, and the number of their rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
 _ROWS_SHOWN = 6  # enough to see what the columns hold
-_SIMILAR = 0.8  # difflib's ratio: a letter or two of a struct's name differ
-_MAX_SUGGESTIONS = 3  # more are noise
-# Maximum number of columns that a warning about types lists.
-_MAX_COLUMNS = 8
 
 _Change = dict[str, Any]
 
@@ -514,40 +509,13 @@ def typed_at(
         kept = min(layouts, default=None)
         if kept is None:
             kept = node.ledger().version
-            layouts[kept] = node.abis.layouts(tag).found(kept)[1]
+            layouts[kept] = node.abis.at(kept).layout(tag)
         warn_caller(
             f"the node has pruned the modules of versions up to {max(pruned):,}; for these versions, "
             f"{visible(str(tag), 120)} is decoded with its type at version {kept:,}"
         )
         layouts |= dict.fromkeys(pruned, layouts[kept])
     return layouts
-
-
-def warn_of_types(frame: pd.DataFrame, what: str) -> None:
-    """Warn if values have several columns because their type changes within a frame, and name the version."""
-    firsts = {
-        name: int(frame["ledger_version"][frame[name].notna()].min())
-        for name, about in frame.attrs.get("toolkit", {}).items()
-        if frames.OF in about and frame[name].notna().any()
-    }
-    if firsts:
-        columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
-        shown = visible(short_addresses(what), 120)
-        warn_caller(f"{shown} changes type in this range; there is one column per type: {columns}")
-
-
-def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
-    """Warn if only similar types were found: with other type arguments, in another module, or misspelt."""
-    names: dict[str, list[str]] = {}
-    for text in types:
-        names.setdefault(_struct_name(text), []).append(text)
-    close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
-    if similar := [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]:
-        warn_caller(f"{statement}; did you mean {' or '.join(visible(text, 120) for text in similar)}?")
-
-
-def _struct_name(tag: str) -> str:
-    return tag.partition("<")[0].rpartition("::")[2]
 
 
 # the state before ----------------------------------------------------------------------------------------------------

@@ -8,8 +8,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from toolkit import frames
+from toolkit._present.text import listed, short_addresses, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+_SIMILAR = 0.8  # difflib's ratio: a letter or two of a struct's name differ
+_MAX_SUGGESTIONS = 3  # more are noise
+_MAX_COLUMNS = 8  # that a warning about types lists
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar("_COLLECTED", default=None)
 
@@ -42,3 +55,30 @@ def warn_caller(text: str, category: type[UserWarning] = UserWarning) -> None:
         warnings.warn(text, category, skip_file_prefixes=(_PACKAGE,))
     else:
         warnings.warn_explicit(text, category, "ledger-toolkit", 1)
+
+
+def warn_of_types(frame: pd.DataFrame, what: str) -> None:
+    """Warn if values have several columns because their type changes within a frame, and name the version."""
+    firsts = {
+        name: int(frame["ledger_version"][frame[name].notna()].min())
+        for name, about in frame.attrs.get("toolkit", {}).items()
+        if frames.OF in about and frame[name].notna().any()
+    }
+    if firsts:
+        columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
+        shown = visible(short_addresses(what), 120)
+        warn_caller(f"{shown} changes type in this range; there is one column per type: {columns}")
+
+
+def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
+    """Warn if only similar types were found: with other type arguments, in another module, or misspelt."""
+    names: dict[str, list[str]] = {}
+    for text in types:
+        names.setdefault(_struct_name(text), []).append(text)
+    close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
+    if similar := [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]:
+        warn_caller(f"{statement}; did you mean {' or '.join(visible(text, 120) for text in similar)}?")
+
+
+def _struct_name(tag: str) -> str:
+    return tag.partition("<")[0].rpartition("::")[2]

@@ -289,8 +289,8 @@ class ForkTransport:
         headers = ledger_headers(self._ledger.state, gas_used=gas)
         return Answer(status, headers | {"Content-Type": kind}, body)
 
-    def _json(self, document: Any, *, status: int = 200, gas: int | None = None) -> Answer:
-        return self._sent(json.dumps(document).encode(), JSON, status, gas)
+    def _json(self, document: Any, *, status: int = 200) -> Answer:
+        return self._sent(json.dumps(document).encode(), JSON, status)
 
     def _account(self, address: str, version: int) -> Answer:
         found = self._ledger.at(version)(resource_key(address_to_bytes(address), _ACCOUNT))

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit.client._abis import bytecode_of
 from toolkit.client._http import PreparedCall, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import send_all
@@ -29,7 +30,6 @@ from toolkit.errors import (
 from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes, wire_address
-from toolkit.move._json_text import parse_json
 from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._errors import MoveError
 from toolkit.vm._module import read_module
@@ -41,7 +41,6 @@ from toolkit.wire._on_chain import STATE_VALUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, MutableMapping
 
-    from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
     from toolkit.vm._state import StateValue
 
@@ -97,7 +96,7 @@ class StateSource:
         if kind is KeyKind.MODULE:
             asked = f"module {parse_address('0x' + address.hex())}::{what} at version {version:,}"
             request = node.request("GET", path(*where, "module", what), query=query)
-            return PreparedCall(request, asked, lambda answer: _bytecode(answer, asked), version)
+            return PreparedCall(request, asked, lambda answer: (bytecode_of(answer.body, asked), None), version)
         asked = f"resource {what} of 0x{address.hex()} at version {version:,}"
         request = node.request("GET", path(*where, "resource", str(what)), query=query, accept=BCS)
         return PreparedCall(request, asked, lambda answer: (answer.bcs(asked), None), version)
@@ -261,14 +260,3 @@ def _group_of(kind: Struct, state: NodeState) -> Struct | None:
         return read_module(code[0]).group(kind.name)
     except MoveError:
         return None
-
-
-def _bytecode(answer: Answer, asked: str) -> StateValue:
-    document = parse_json(answer.body, asked)
-    code = document.get("bytecode") if isinstance(document, dict) else None
-    if not isinstance(code, str):
-        raise SchemaError(f"{asked}: expected an object with `bytecode`, got {answer.body[:60]!r}")
-    try:
-        return bytes.fromhex(code.removeprefix("0x")), None
-    except ValueError:
-        raise SchemaError(f"{asked}: `bytecode` is not hex") from None

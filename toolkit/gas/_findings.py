@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
 from toolkit.move import FunctionId
-from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -211,18 +209,8 @@ class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
         These are changes to the gas schedule, to the configuration, and to the code of the function's module and its
         dependencies.
         """
-        module = module_of(function).wire
+        module = FunctionId.parse(function).module_id.wire
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
-
-
-def module_of(name: str) -> ModuleId:
-    """Return the module that the id of a module or function refers to."""
-    if type(name) is not str:
-        raise InputError(f"expected a module such as '0x1::coin', got {name!r:.80}")
-    if name.count("::") != 2:  # noqa: PLR2004 - of the id of a function
-        return ModuleId.parse(name)  # raises InputError for anything else, such as a name without an address
-    function = FunctionId.parse(name)
-    return ModuleId(function.address, function.module)
 
 
 # comparisons ----------------------------------------------------------------------------------------------------------

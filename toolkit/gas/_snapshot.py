@@ -29,7 +29,7 @@ from toolkit.gas.committed._fees import Fees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import date, timedelta
+    from datetime import timedelta
     from pathlib import Path
 
     from toolkit.gas._study import Run, Study
@@ -383,7 +383,6 @@ def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
 def check_snapshot(
     comparison: Comparison,
     waivers: Sequence[Any] | None = None,
-    today: date | None = None,
     max_age: timedelta | None = None,
 ) -> Gate:
     """Judge a comparison with a snapshot by the rules of the run's study.
@@ -397,8 +396,6 @@ def check_snapshot(
         As returned by `compare_snapshot`.
     waivers : sequence of Waiver or mapping, optional
         Waivers to use instead of the study's.
-    today : date, optional
-        Today's date in UTC by default.
     max_age : timedelta, optional
         Maximum age of what the run read up to the head. By default, the age is not checked.
 
@@ -408,4 +405,4 @@ def check_snapshot(
     """
     study = comparison.study
     rules = rules_of(None if study and study.thresholds else 0, study, waivers)
-    return comparison.judged_by(replace(rules, of_snapshot=True), today=today, max_age=max_age)
+    return comparison.judged_by(replace(rules, of_snapshot=True), max_age=max_age)

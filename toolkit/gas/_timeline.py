@@ -24,12 +24,13 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import TIMELINE
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
-from toolkit.gas._findings import Change, Timeline, Unread, module_of, parts_of_parameters
+from toolkit.gas._findings import Change, Timeline, Unread, parts_of_parameters
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes import _evidence as reads
 from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_facts, module_fact, schedule_facts
+from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def find_timeline(
     LedgerChanged, ClosedError
         If the node serves another ledger, or is closed.
     """
-    modules = tuple(dict.fromkeys(module_of(name) for name in functions_or_modules))
+    modules = tuple(dict.fromkeys(_module_of(name) for name in functions_or_modules))
     evidence = evidence or Evidence(node)
     before = evidence.reads
     low = max(first - 1, oldest, 0)
@@ -222,6 +223,12 @@ def find_timeline(
         first_time=at_first.by.time if at_first else None,
         last_time=at_last.by.time if at_last else None,
     )
+
+
+def _module_of(name: str) -> ModuleId:
+    """Return the module that the id of a module or function refers to."""
+    is_function = str(name).count("::") == 2  # noqa: PLR2004 - of address::module::function
+    return FunctionId.parse(name).module_id if is_function else ModuleId.parse(name)
 
 
 @dataclass

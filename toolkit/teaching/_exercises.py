@@ -47,6 +47,14 @@ class Relation(StrEnum):
     AT_MOST = "is at most"
 
 
+class Ending(StrEnum):
+    """How a call must end; `EITHER` allows both."""
+
+    SUCCESS = "success"
+    ABORT = "abort"
+    EITHER = "either"
+
+
 class PublishStep(msgspec.Struct, frozen=True, tag="publish"):
     """Publish the contract in `source`, or the contract in the answer if `source` is empty."""
 
@@ -59,7 +67,7 @@ class FreshStep(msgspec.Struct, frozen=True, tag="fresh"):
 
 
 class CallStep(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
-    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome.
+    """Commit a call, which must end as `ending` says. If it aborts, the status must contain `abort_code`.
 
     `amount` is a view function that takes the sender; its value, minus `spared`, becomes the last argument.
     """
@@ -67,7 +75,8 @@ class CallStep(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
     function: str
     arguments: tuple[Any, ...] = ()
     sender: str = ""
-    aborts: bool | str | None = False
+    ending: Ending = Ending.SUCCESS
+    abort_code: str = ""
     says: str = ""
     amount: str = ""
     spared: int = 0
@@ -82,7 +91,7 @@ class PlayStep(msgspec.Struct, frozen=True, tag="play"):
 class ValueStep(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
     """Compare the result of a view function, or one item of the result, with the expected value.
 
-    `aborts` is the abort code that the function must report instead of returning a value.
+    With an `abort_code`, the function must abort with it instead of returning a value.
     """
 
     function: str
@@ -91,7 +100,7 @@ class ValueStep(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
     type_arguments: tuple[str, ...] = ()
     item: str = ""
     relation: Relation = Relation.EQUAL
-    aborts: str = ""
+    abort_code: str = ""
     says: str = ""
 
 

@@ -21,6 +21,7 @@ from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import (
     AnswerKind,
     CallStep,
+    Ending,
     FreshStep,
     GasStep,
     GateStep,
@@ -72,11 +73,11 @@ class _Story:
                 return self._publish(source)
             case FreshStep():
                 self._ledger = Ledger(fund_new_senders=True)
-            case CallStep(function, arguments, sender, aborts):
+            case CallStep(function, arguments, sender, ending, abort_code):
                 if step.amount:
                     (amount,), _gas_used = self._ledger.view(step.amount, (sender,))
                     arguments = (*arguments, max(0, amount - step.spared))
-                return self._call(EntryFunction(function, arguments), sender, aborts=aborts)
+                return self._call(EntryFunction(function, arguments), sender, ending, abort_code)
             case PlayStep(senders):
                 return self._play(senders)
             case ValueStep():
@@ -94,11 +95,12 @@ class _Story:
             (got,), _gas_used = self._ledger.view(step.function, step.arguments, step.type_arguments)
             outcome = f"returned {_shown(got)}"
         except Aborted as error:
-            if not step.aborts:
+            if not step.abort_code:
                 raise
-            outcome = "" if step.aborts in error.vm_status else f"failed: {_clause(error.vm_status.splitlines()[-1])}"
-        if step.aborts:
-            expected = f"but was expected to abort with {step.aborts}"
+            status = error.vm_status
+            outcome = "" if step.abort_code in status else f"failed: {_clause(status.splitlines()[-1])}"
+        if step.abort_code:
+            expected = f"but was expected to abort with {step.abort_code}"
             return outcome and f"{_written(step.function, step.arguments)} {outcome}, {expected}"
         if step.item:
             got = got[step.item]
@@ -129,18 +131,15 @@ class _Story:
             self._ledger.publish(*new)
         return "" if found else "The cell defines no contract"
 
-    def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
-        """Commit a call; `aborts` is as in the step `CallStep`."""
+    def _call(self, call: EntryFunction, sender: str, ending: Ending = Ending.SUCCESS, abort_code: str = "") -> str:
+        """Commit a call, which must end as in the step `CallStep`."""
         done = self._ledger.execute(call, sender=sender)
-        if isinstance(aborts, str):
-            as_expected = not done.success and aborts in done.vm_status
-        else:
-            as_expected = aborts is None or done.success is not aborts
-        if as_expected:
+        unwanted = Ending.ABORT if done.success else Ending.SUCCESS
+        if ending is not unwanted and (done.success or abort_code in done.vm_status):
             return ""
         outcome = "succeeded" if done.success else f"failed: {_clause(done.vm_status)}"
-        if aborts:
-            outcome += f", but was expected to abort{'' if aborts is True else f' with {aborts}'}"
+        if ending is Ending.ABORT:
+            outcome += f", but was expected to abort{f' with {abort_code}' if abort_code else ''}"
         return f"{_written(call.function, call.arguments)} signed by {sender} {outcome}"
 
     def _play(self, senders: tuple[str, ...]) -> str:
@@ -151,7 +150,7 @@ class _Story:
             if wire_address(one.sender) not in senders:
                 return f"{wire_address(one.sender)} signs a call, but only {' and '.join(senders)} may sign"
             call = EntryFunction(one.function, one.arguments, type_arguments=one.type_arguments)
-            if said := self._call(call, wire_address(one.sender), aborts=False):
+            if said := self._call(call, wire_address(one.sender)):
                 return said
         return ""
 

@@ -223,7 +223,7 @@ class Compiler:
         if not self.stack:
             raise self.refused("a value is missing on the stack")
         kind = self.stack.pop()
-        if expected is not None and kind is not expected and not t.assignable(kind, expected):
+        if expected is not None and not t.assignable(kind, expected):
             raise self.refused(f"expected {expected} on the stack, got {kind}")
         return kind
 

@@ -533,7 +533,7 @@ def _equal(c: Compiler, name: str, _: None) -> Step:
     kind, other, through = right, left, False
     if isinstance(right, t.Reference) and isinstance(left, t.Reference):
         kind, other, through = right.target, left.target, True
-    if kind is not other and not t.assignable(kind, other):
+    if not t.assignable(kind, other):
         raise c.refused(f"cannot compare {left} and {right}")
     c.stack.append(t.BOOL)
     negated, log_name = name == "Neq", LOG_NAMES[name]

@@ -218,10 +218,15 @@ def is_scalar(kind: Type) -> bool:
 
 
 def assignable(kind: Type, expected: Type) -> bool:
-    """Return whether a function value may stand for another: abilities are not compared; the ledger verified them."""
+    """Return whether a value of one type can be stored where another type is expected.
+
+    Other than equal types, these are function types that differ only in their abilities, which the ledger has verified.
+    """
+    if kind is expected:
+        return True
     if not isinstance(kind, Function) or not isinstance(expected, Function):
         return False
-    return kind.parameters == expected.parameters and kind.results == expected.results
+    return (kind.parameters, kind.results) == (expected.parameters, expected.results)
 
 
 def type_list(types: Sequence[Type]) -> str:

@@ -209,7 +209,7 @@ def with_layouts(known: Known, node: Node, simulation: Simulation, together: Tog
 
     def look_up(module: tuple[str, str]) -> None:
         with suppress(ToolkitError):
-            abis.known(*module)
+            abis.lookup(*module)
 
     together([partial(look_up, module) for module in modules])
 

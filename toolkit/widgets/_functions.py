@@ -21,9 +21,9 @@ from traitlets import Unicode
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
+from toolkit.client._abis import AbisAt, encode_arguments, function_abi
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
-from toolkit.client._calls import AbisAt, encode_arguments, function_abi
 from toolkit.client._contracts import ContractFunction
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, SchemaError, ToolkitError
@@ -97,7 +97,7 @@ class ResolvedFunction:
         """Return one job for each module that the types need, which looks it up; empty type arguments are skipped."""
         tags = [*self.abi.parameters, *map(parse_type_tag, filter(None, type_arguments))]
         wanted = {(struct.address, struct.module) for tag in tags for struct in structs_of(tag)}
-        return [partial(self.abis.known, *module) for module in sorted(wanted)]
+        return [partial(self.abis.lookup, *module) for module in sorted(wanted)]
 
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
         """Substitute type arguments, leaving empty ones open, and resolve the layouts of the parameters.
@@ -124,7 +124,7 @@ class ResolvedFunction:
         wrong: dict[int, str] = {}
         for place, typed in enumerate(type_arguments):
             for struct in structs_of(parse_type_tag(typed)) if typed else ():
-                self.abis.known(struct.address, struct.module)
+                self.abis.lookup(struct.address, struct.module)
                 if (problem := unknown_struct(struct, self.abis)) is not None:
                     wrong.setdefault(place, problem.text)
         return wrong

@@ -177,11 +177,16 @@ def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | 
     >>> parse_headers(ledger_headers(state)).ledger == state
     True
     """
-    head = (state.chain_id, state.version, state.oldest_version, state.timestamp_us)
-    values = dict(zip(_LEDGER, (*head, state.epoch, state.block_height, state.oldest_block_height), strict=True))
+    values = dict(zip(_LEDGER, ledger_numbers(state), strict=True))
     if gas_used is not None:
         values["gas-used"] = gas_used
     return {f"X-{brand}-{name.upper()}": str(value) for name, value in values.items()}
+
+
+def ledger_numbers(state: LedgerState) -> tuple[int, ...]:
+    """Return the fields of a ledger state as nodes send them: in their order, with the time in microseconds."""
+    head = state.chain_id, state.version, state.oldest_version, state.timestamp_us
+    return *head, state.epoch, state.block_height, state.oldest_block_height
 
 
 def timestamp_from_us(microseconds: int) -> datetime | None:

@@ -14,7 +14,7 @@ import msgspec
 from toolkit._present.messages import cut_text
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import U64_MAX, decode_with, parse_json, parse_u64
-from toolkit.wire._headers import LedgerState, timestamp_from_us
+from toolkit.wire._headers import LedgerState, ledger_numbers, timestamp_from_us
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Price = Annotated[int, msgspec.Meta(ge=0)]
 
+# Names of the ledger's state in GET /v1, in the order of the fields of `LedgerState`.
+_LEDGER = """
+chain_id ledger_version oldest_ledger_version ledger_timestamp epoch block_height oldest_block_height
+""".split()  # noqa: SIM905
 _MAX_TEXT = 300  # characters of a page; more does not help the reader of an error
 _MAX_CODE = 200  # the longest documented one has 26
 # Only the start of a page is read, so that the following patterns never search an unbounded text.
@@ -110,7 +114,7 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
     sequence_number : int
         Sequence number of the next transaction; 0 for an account without transactions.
     authentication_key : str
-        0x and 64 hex digits.
+        In hex, as the node sends it.
 
     Examples
     --------
@@ -186,6 +190,8 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
     prioritized_gas_estimate: _Price | None = None
 
 
+# As nodes send them: u64 numbers are strings of digits, which msgspec cannot check, and GET /v1 has the ledger's state
+# among its own fields.
 class _NodeInfoWire(msgspec.Struct):
     chain_id: Annotated[int, msgspec.Meta(ge=0, le=255)]
     epoch: str
@@ -211,6 +217,15 @@ class _BlockWire(msgspec.Struct):
     first_version: str
     last_version: str
     transactions: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _TransactionHash(msgspec.Struct):
+    hash: str
+
+
+def decode_transaction_hash(body: bytes) -> str:
+    """Decode the hash of a committed transaction, and nothing else of it."""
+    return _decode_struct(body, _TransactionHash, "transaction").hash
 
 
 def decode_node_info(body: bytes) -> NodeInfo:
@@ -241,18 +256,11 @@ def decode_node_info(body: bytes) -> NodeInfo:
     'full_node'
     """
     wire = _decode_struct(body, _NodeInfoWire, "GET /v1")
-    timestamp = timestamp_from_us(parse_u64(wire.ledger_timestamp, "ledger_timestamp"))
-    if timestamp is None:
-        raise SchemaError(f"ledger_timestamp: expected microseconds up to the year 9999, got {wire.ledger_timestamp}")
-    ledger = LedgerState(
-        chain_id=wire.chain_id,
-        version=parse_u64(wire.ledger_version, "ledger_version"),
-        oldest_version=parse_u64(wire.oldest_ledger_version, "oldest_ledger_version"),
-        timestamp=timestamp,
-        **_numbers(wire, "epoch", "block_height", "oldest_block_height"),
-    )
+    version, oldest, time_us, *epoch_and_heights = _numbers(wire, *_LEDGER[1:]).values()
+    if (time := timestamp_from_us(time_us)) is None:
+        raise SchemaError(f"ledger_timestamp: expected microseconds up to the year 9999, got {time_us}")
     return NodeInfo(
-        ledger=ledger,
+        ledger=LedgerState(wire.chain_id, version, oldest, time, *epoch_and_heights),
         node_role=cut_text(wire.node_role),
         git_hash=None if wire.git_hash is None else cut_text(wire.git_hash),
         encryption_key=wire.encryption_key,
@@ -261,16 +269,8 @@ def decode_node_info(body: bytes) -> NodeInfo:
 
 def encode_node_info(ledger: LedgerState, *, node_role: str = "", git_hash: str | None = None) -> bytes:
     """Return the body of ``GET /v1`` for a ledger state."""
-    numbers = {
-        "epoch": ledger.epoch,
-        "ledger_version": ledger.version,
-        "oldest_ledger_version": ledger.oldest_version,
-        "ledger_timestamp": ledger.timestamp_us,
-        "oldest_block_height": ledger.oldest_block_height,
-        "block_height": ledger.block_height,
-    }
-    texts = {name: str(number) for name, number in numbers.items()}
-    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": node_role, "git_hash": git_hash} | texts)
+    texts = dict(zip(_LEDGER, map(str, ledger_numbers(ledger)), strict=True))
+    return msgspec.json.encode(texts | {"chain_id": ledger.chain_id, "node_role": node_role, "git_hash": git_hash})
 
 
 def decode_account(body: bytes) -> AccountInfo:

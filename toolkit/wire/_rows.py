@@ -22,7 +22,7 @@ from toolkit.wire import _transactions as wire
 from toolkit.wire._executed import WRAPPED, call_that_ran, payload_head
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
-from toolkit.wire._transactions import Event, Transaction, collector_paused, malformed
+from toolkit.wire._transactions import Event, Transaction, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -145,8 +145,7 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     ([7], ['a_future_transaction'], [])
     """
     try:
-        with collector_paused():
-            return _rows(list(transactions))
+        return _rows(list(transactions))
     except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from None
 

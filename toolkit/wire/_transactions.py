@@ -6,10 +6,9 @@ converted on access. A transaction or change of an unknown kind is stored as JSO
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -23,8 +22,6 @@ from toolkit.wire._executed import FAILED, PayloadHead, call_that_ran, multisig_
 from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolkit.wire._requests import Payload
     from toolkit.wire._signatures import TransactionSignature
 
@@ -495,26 +492,23 @@ class MalformedTransaction(Struct, kw_only=True):
     problem: str
 
 
-KnownTransaction = (
+# Kinds with fixed fields. Each kind of validator transaction has its own, and msgspec drops unknown fields.
+_FixedTransaction = (
     UserTransaction
     | GenesisTransaction
     | BlockMetadataTransaction
     | StateCheckpointTransaction
     | BlockEpilogueTransaction
-    | ValidatorTransaction
     | PendingTransaction
 )
+KnownTransaction = _FixedTransaction | ValidatorTransaction
 Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
 
 
 _T = TypeVar("_T")
 
-if TYPE_CHECKING:
-    _InOnePass = KnownTransaction
-else:  # msgspec drops unknown fields, and each kind of validator transaction has its own; they are rare
-    _InOnePass = Union[tuple(kind for kind in KnownTransaction.__args__ if kind is not ValidatorTransaction)]  # noqa: UP007 - of a tuple
-_MANY: msgspec.json.Decoder[list[KnownTransaction]] = msgspec.json.Decoder(list[_InOnePass])
-_ONE: msgspec.json.Decoder[KnownTransaction] = msgspec.json.Decoder(_InOnePass)
+_MANY: msgspec.json.Decoder[list[_FixedTransaction]] = msgspec.json.Decoder(list[_FixedTransaction])
+_ONE: msgspec.json.Decoder[_FixedTransaction] = msgspec.json.Decoder(_FixedTransaction)
 _OF_VALIDATORS: msgspec.json.Decoder[ValidatorTransaction] = msgspec.json.Decoder(ValidatorTransaction)
 # The fields of a validator transaction that other kinds have, too.
 _COMMON = frozenset(
@@ -531,18 +525,6 @@ _RAW_OBJECT: msgspec.json.Decoder[dict[str, Raw]] = msgspec.json.Decoder(dict[st
 _TEXT: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in KnownTransaction.__args__)
 _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChange.__args__)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector: decoding creates many objects, and none of them is garbage before decoding ends."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def decode_transactions(body: bytes | Raw) -> list[Transaction]:
@@ -571,12 +553,11 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
     >>> transaction.type, transaction.version_text
     ('a_future_transaction', '7')
     """
-    with collector_paused():
-        if not _is_array(body):
-            return [_decode_transaction(body)]
-        if (found := _all_known(body)) is None:
-            found = [_decode_transaction(raw, place) for place, raw in enumerate(_elements(body))]
-        return found
+    if not _is_array(body):
+        return [_decode_transaction(body)]
+    if (found := _all_at_once(body)) is None:
+        found = [_decode_transaction(raw, place) for place, raw in enumerate(_elements(body))]
+    return found
 
 
 def decode_page(body: bytes | Raw) -> list[Transaction]:
@@ -604,11 +585,10 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
     >>> transaction.version_text, transaction.problem[:35]
     ('500', 'transactions[0]: the response does ')
     """
-    with collector_paused():
-        found = _all_known(body) if _is_array(body) else None
-        if found is None:
-            found = [_decoded_or_marked(raw, place) for place, raw in enumerate(_elements(body))]
-        return [one if is_u64(getattr(one, "version_text", None)) else _without_version(one) for one in found]
+    found = _all_at_once(body) if _is_array(body) else None
+    if found is None:
+        found = [_decoded_or_marked(raw, place) for place, raw in enumerate(_elements(body))]
+    return [one if is_u64(getattr(one, "version_text", None)) else _without_version(one) for one in found]
 
 
 def _without_version(transaction: Transaction) -> Transaction:
@@ -702,8 +682,8 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     return [_rebuild(_ONE_SIMULATED, _decode(_RAW_OBJECT, raw)) for raw in raws]
 
 
-def _all_known(body: bytes | Raw) -> list[Transaction] | None:
-    """Decode an array in one pass, or return None if a transaction is malformed or of an unknown kind."""
+def _all_at_once(body: bytes | Raw) -> list[Transaction] | None:
+    """Decode an array of kinds with fixed fields in one pass, or return None if a transaction is malformed or other."""
     try:
         return [*decode_with(_MANY, body)]
     except SchemaError:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import function, module, struct
-from toolkit.client._calls import AbiStore, encode_arguments, parameter_layouts
+from toolkit.client._abis import AbiStore, encode_arguments, parameter_layouts
 from toolkit.errors import InputError
 from toolkit.move import Address, UInt, VectorOf, decode_module_abi
 from toolkit.wire._models import wire_argument

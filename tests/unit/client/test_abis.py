@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, function, module, refused, struct
-from toolkit.client._calls import AbiStore, Made
+from toolkit.client._abis import AbiStore, CachedByModules
 from toolkit.client._node import Node
 from toolkit.client._node_errors import refusal
 from toolkit.errors import SchemaError, VersionPruned
@@ -100,7 +100,7 @@ def test_a_module_with_the_same_abi_but_other_code_is_another_state():
     """The digest is over the bytecode too: same functions, other code, is seen as an upgrade."""
     chain = Chain(coin={0: coin("one", code="0x01"), 10: coin("one", code="0x02")})
     store = AbiStore(chain.fetch)
-    assert store.at(9).known("0x1", "coin").digest != store.at(10).known("0x1", "coin").digest
+    assert store.at(9).lookup("0x1", "coin").digest != store.at(10).lookup("0x1", "coin").digest
     assert names_at(store, 9) == names_at(store, 10)
 
 
@@ -124,7 +124,7 @@ def test_an_override_needs_no_node():
 def test_a_module_without_a_readable_abi_is_there_without_one():
     """A node that cannot parse its own bytecode answers a null ABI: no ABI, but a digest."""
     chain = Chain(coin={0: {"bytecode": "0x01", "abi": None}})
-    known = AbiStore(chain.fetch).at(5).known("0x1", "coin")
+    known = AbiStore(chain.fetch).at(5).lookup("0x1", "coin")
     assert known.abi is None
     assert known.digest is not None
 
@@ -133,7 +133,7 @@ def test_a_module_without_a_readable_abi_is_there_without_one():
 def test_an_answer_that_is_no_module_is_a_schema_error(body):
     """What cannot be read is said, not taken for absence."""
     with pytest.raises(SchemaError):
-        AbiStore(lambda *_: body).at(5).known("0x1", "coin")
+        AbiStore(lambda *_: body).at(5).lookup("0x1", "coin")
 
 
 def test_preparing_leaves_refusals_to_the_reads():
@@ -183,12 +183,12 @@ def test_what_is_made_from_modules_is_made_once_per_state_of_them():
     """Over 100 versions with an upgrade of a module that was asked for it is made twice; of another one, never."""
     chain = Chain(coin={0: coin("one"), 50: coin("two", code="0x02")}, other={0: coin("x"), 30: coin("y", code="0x03")})
     store = AbiStore(chain.fetch)
-    made = Made(store, lambda abis: [one.name for one in abis.module_abi("0x1", "coin").exposed_functions])
+    made = CachedByModules(store, lambda abis: [one.name for one in abis.module_abi("0x1", "coin").exposed_functions])
     store.prepare("0x1", "coin", range(100))
-    found = [made.found(version)[1] for version in range(100)]
+    found = [made.at(version)[1] for version in range(100)]
     assert found == [["one"]] * 50 + [["two"]] * 50
     assert len({id(one) for one in found}) == 2
-    assert made.found(10)[1] is found[0]
+    assert made.at(10)[1] is found[0]
     assert {name for name, _ in chain.fetched} == {"coin"}
 
 
@@ -201,19 +201,19 @@ def test_what_is_made_from_a_layout_follows_the_modules_of_the_layout():
     )
     store = AbiStore(Chain(outer={0: outer}, inner={0: old, 50: new}).fetch)
     tag = parse_type_tag("0x1::outer::Outer")
-    made = Made(store, lambda abis: str(abis.layout(tag)))
+    made = CachedByModules(store, lambda abis: str(abis.layout(tag)))
     store.at(0).layout(tag)  # the layout may be known already
-    assert "UInt(bits=8)" in made.found(49)[1]
-    assert "UInt(bits=16)" in made.found(50)[1]
+    assert "UInt(bits=8)" in made.at(49)[1]
+    assert "UInt(bits=16)" in made.at(50)[1]
 
 
 def test_what_cannot_be_made_is_tried_again():
     """An error is not remembered."""
     store = AbiStore(Chain().fetch)
-    made = Made(store, lambda abis: 1 // abis.version)
+    made = CachedByModules(store, lambda abis: 1 // abis.version)
     with pytest.raises(ZeroDivisionError):
-        made.found(0)[1]
-    assert made.found(1)[1] == 1
+        made.at(0)[1]
+    assert made.at(1)[1] == 1
 
 
 def test_a_type_without_a_module_is_untyped():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, Clock, FakeNode, answer, function, get, module, refused
-from toolkit.client._calls import AbiStore
+from toolkit.client._abis import AbiStore
 from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
 from toolkit.client._http import Answer, RetryPolicy
@@ -113,13 +113,13 @@ def test_a_module_that_failed_is_asked_again_after_its_rest():
     for now, times in ((0.0, 1), (20.0, 1), (30.9, 1), (31.0, 2)):
         clock.now = now
         with pytest.raises(NodeUnreachable):
-            store.at(5).known("0x1", "m")
+            store.at(5).lookup("0x1", "m")
         assert len(asked) == times
     took, clock.now = 100.0, 1_000.0
     for now, times in ((1_000.0, 3), (2_099.0, 3), (2_100.0, 4)):
         clock.now = now
         with pytest.raises(NodeUnreachable):
-            store.at(5).known("0x1", "m")
+            store.at(5).lookup("0x1", "m")
         assert len(asked) == times
 
 
@@ -134,7 +134,7 @@ def test_many_modules_that_fail_are_not_tried_one_by_one():
     store = AbiStore(fetch, clock=Clock())
     for number in range(50):
         with pytest.raises(NodeUnreachable):
-            store.at(5).known("0x1", f"m{number}")
+            store.at(5).lookup("0x1", f"m{number}")
     assert len(asked) == 3
 
 

@@ -314,7 +314,7 @@ class TestCode:
         )
         node = Node(URL, transport=fake)
         node.abis.prepare("0xca11", "m", range(1_000))
-        assert node.abis.at(10).known("0xca11", "m").digest == node.abis.at(9).known("0xca11", "m").digest
+        assert node.abis.at(10).lookup("0xca11", "m").digest == node.abis.at(9).lookup("0xca11", "m").digest
         assert cause_of(step(), node, FUNCTION).cause == "code"
 
     def test_an_abi_of_the_callers_own_does_not_hide_a_change(self):

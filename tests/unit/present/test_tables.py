@@ -1,10 +1,10 @@
-"""Tables as text, Markdown and HTML."""
+"""Tables as text and HTML."""
 
 from __future__ import annotations
 
 import pytest
 
-from toolkit._present.tables import html_table, markdown_table, text_table
+from toolkit._present.tables import html_table, text_table
 
 
 def test_text_columns_are_as_wide_as_their_longest_cell():
@@ -18,7 +18,6 @@ def test_a_table_without_rows():
     """Without rows a table is its head, or nothing."""
     assert text_table([]) == []
     assert text_table([], head=["a", "b"]) == ["a  b"]
-    assert markdown_table([], head=["a"]) == "| a |\n| --- |"
 
 
 def test_html_cells_are_aligned_by_column():

@@ -14,7 +14,7 @@ from toolkit import EntryFunction, SimulationRequest
 from toolkit.teaching import Verdict
 from toolkit.teaching._answers import GivenAnswer, answer_of
 from toolkit.teaching._check import judge
-from toolkit.teaching._exercises import AnswerKind, CallStep, exercises
+from toolkit.teaching._exercises import AnswerKind, CallStep, Ending, exercises
 from toolkit.teaching._story import what_happens
 
 STATED = [name for name, one in exercises().items() if one.solution is None]
@@ -71,12 +71,12 @@ def test_the_code_to_start_from_is_published_and_not_right(starts):
 
 
 @pytest.mark.parametrize(
-    ("aborts", "end"),
-    [(False, ""), ("E_OTHER", ", but was expected to abort with E_OTHER")],
+    ("ending", "code", "end"),
+    [(Ending.SUCCESS, "", ""), (Ending.ABORT, "E_OTHER", ", but was expected to abort with E_OTHER")],
 )
-def test_what_the_ledger_says_is_a_part_of_the_sentence(aborts, end):
+def test_what_the_ledger_says_is_a_part_of_the_sentence(ending, code, end):
     """Without its full stop; a text of an exercise is not changed."""
-    pay = CallStep("0x1::aptos_account::transfer", ("0xcafe", 10**18), "0xb0b", aborts, says="Save .. then pay.")
+    pay = CallStep("0x1::aptos_account::transfer", ("0xcafe", 10**18), "0xb0b", ending, code, says="Save .. then pay.")
     said = what_happens([pay], answer_of(1))
     assert said.endswith(f"Insufficient balance to withdraw or transfer{end}. Save .. then pay.")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client._calls import AbiStore
+from toolkit.client._abis import AbiStore
 from toolkit.move import (
     AbiMap,
     Address,

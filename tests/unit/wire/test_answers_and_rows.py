@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from pathlib import Path
@@ -18,7 +17,6 @@ from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMN
 from toolkit.wire._transactions import (
     GenericChange,
     GenericTransaction,
-    collector_paused,
     decode_simulation,
     decode_transactions,
 )
@@ -241,21 +239,6 @@ def test_text_that_is_not_utf8_is_a_schema_error() -> None:
     )
     with pytest.raises(SchemaError):
         transaction_rows(decode_transactions(body.replace(b"@@", b"\xff\xfe")))
-
-
-def test_the_collector_is_paused_and_comes_back() -> None:
-    """Also after an error; and one that was off stays off."""
-    assert gc.isenabled()
-    with pytest.raises(SchemaError):
-        transaction_rows(decode_transactions(encode([user(gas_used="x")])))
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        with collector_paused():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_headers_and_errors_do_not_load_pydantic() -> None:

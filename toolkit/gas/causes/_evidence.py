@@ -34,7 +34,7 @@ from toolkit.wire._rows import transaction_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from toolkit.client._calls import Known
+    from toolkit.client._abis import ModuleLookup
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
     from toolkit.gas._calls import Call
@@ -142,10 +142,12 @@ class Evidence:
         """Return the packages that a module needs at a version; None if no package contains it."""
         return dependencies(called, lambda address: self.packages(address, version))
 
-    def module(self, module: ModuleId, version: int) -> Known:
+    def module(self, module: ModuleId, version: int) -> ModuleLookup:
         """Return a module at a version; see `AbiStore.read`."""
         read = self._node.abis.read
-        found: Known = self._once(("module", module, version), lambda: read(module.address, module.name, version))
+        found: ModuleLookup = self._once(
+            ("module", module, version), lambda: read(module.address, module.name, version)
+        )
         return found
 
     @property

@@ -17,7 +17,7 @@ from toolkit.wire._gas import feature_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.client._calls import Known
+    from toolkit.client._abis import ModuleLookup
     from toolkit.move import ModuleAbi
     from toolkit.wire import GasSchedule
 
@@ -133,8 +133,8 @@ class ModuleChange(Fact):
     """
 
     module: RelatedModule
-    before: Known
-    after: Known
+    before: ModuleLookup
+    after: ModuleLookup
     code: CodeChanges | None = None
     ran: frozenset[str] | None = None
 

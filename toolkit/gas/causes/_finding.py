@@ -132,7 +132,7 @@ class _Case(NamedTuple):
     @property
     def called(self) -> ModuleId:
         """The module of the called function."""
-        return findings.module_of(self.call.function)
+        return FunctionId.parse(self.call.function).module_id
 
     @property
     def ends(self) -> _Ends:
@@ -365,7 +365,7 @@ def _explain_interval(step: Step, evidence: Evidence, call: Call) -> findings.Ex
     not ``schedule`` if parameters were only added or removed. It is ``unknown`` if something could not be read and
     nothing that could be read differs.
     """
-    ends, called = (step.version_before, step.version_after), findings.module_of(call.function)
+    ends, called = (step.version_before, step.version_after), FunctionId.parse(call.function).module_id
     comparisons: list[tuple[Cause, str, Callable[[], facts.Facts]]] = [
         (Cause.SCHEDULE, "the gas schedule", lambda: _prices(ends, evidence)),
         (Cause.CODE, "modules and packages", lambda: _code(step, evidence, call)),
@@ -398,7 +398,7 @@ def _between(ends: _Ends, evidence: Evidence) -> facts.ScheduleChange | None:
 
 def _code(step: Step, evidence: Evidence, call: Call) -> facts.Facts:
     """Return what happened to the called module and, judging by upgrade numbers, to the packages that it needs."""
-    ends, called = (step.version_before, step.version_after), findings.module_of(call.function)
+    ends, called = (step.version_before, step.version_after), FunctionId.parse(call.function).module_id
     known = [evidence.module(called, version) for version in ends]
     changes: list[facts.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from toolkit.frames._columns import plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
+from toolkit.gas._observations import PRUNED, Cause, Source, digest_of, is_no_answer
 from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
@@ -28,7 +27,6 @@ from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, 
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
 from toolkit.gas.runs._scan import compared_rows, count_failures, count_unanswered, rows_digest, versions_read
 from toolkit.move import FunctionId
-from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas.runs._store import Job, RunStore
+    from toolkit.move._ids import ModuleId
 
 # Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
@@ -184,7 +183,7 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
 def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -> Provenance:
     """Return the gas schedule and the called modules at the first and the last version of a run."""
     evidence = Evidence(node)
-    called = sorted({ModuleId(at.address, at.module) for at in map(FunctionId.parse, functions)}, key=str)
+    called = sorted({one.module_id for one in map(FunctionId.parse, functions)}, key=str)
     modules = {at.wire: ModuleEnds(_digest(evidence, at, first), _digest(evidence, at, last)) for at in called}
     return Provenance(ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)), modules)
 
@@ -195,8 +194,7 @@ def _schedule(evidence: Evidence, version: int) -> ScheduleDigest | None:
     except UNREAD:
         return None
     text = "\n".join(f"{name} {value}" for name, value in sorted(schedule.entries.items()))
-    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return ScheduleDigest(schedule.feature_version, len(schedule.entries), digest)
+    return ScheduleDigest(schedule.feature_version, len(schedule.entries), digest_of(text))
 
 
 def _digest(evidence: Evidence, module: ModuleId, version: int) -> str | None:
