@@ -57,8 +57,7 @@ def known_names(node: Reads) -> dict[str, str]:
     """
     names = {parse_address(address): name for address, name in _FRAMEWORK_NAMES.items()}
     ledger = served_ledger(node.url)
-    accounts = () if ledger is None else ledger.accounts
-    return names | {parse_address(account.address): account.name for account in accounts if account.name}
+    return names if ledger is None else names | ledger.chain.account_names()
 
 
 @dataclass(frozen=True, slots=True)

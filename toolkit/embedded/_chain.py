@@ -22,7 +22,7 @@ from toolkit.embedded._session import LedgerSnapshot, Session, TableTypes
 from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
 from toolkit.embedded._vm_status import EXECUTED
-from toolkit.embedded.framework import FRAMEWORK, genesis
+from toolkit.embedded.framework import ACCOUNT_NAMES, FRAMEWORK, genesis
 from toolkit.embedded.framework._configuration import Block as BlockModule
 from toolkit.embedded.framework._configuration import GasSchedule, Reconfiguration
 from toolkit.move import decode_bcs
@@ -156,6 +156,18 @@ class Chain:
     def block_of(self, version: int) -> LedgerBlock:
         """Return the block that contains a version that has not been pruned."""
         return self.blocks[bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1]
+
+    def account_names(self) -> dict[str, str]:
+        """Return the names of accounts at the head by canonical address: those of a new ledger, and modules."""
+        names = dict(ACCOUNT_NAMES)
+        for address, module in self.code_at(self.head).modules:
+            if address != "0x1":
+                names[address] = f"{names[address]}, {module}" if address in names else module
+        return {
+            address: name
+            for address, name in names.items()
+            if self.state.read(resource_key(address, "0x1::account::Account"), self.head) is not None
+        }
 
     def code_at(self, version: int) -> CodeSet:
         """Return the modules published at a version."""

@@ -27,7 +27,7 @@ from toolkit.embedded._session import Session, store_value
 from toolkit.embedded._state import StateKey
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
-from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWORK_PACKAGE
+from toolkit.embedded.framework import DEFAULT_ACCOUNTS, FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
 from toolkit.errors import Aborted, InputError
@@ -418,11 +418,7 @@ class Ledger:
 
         Notebooks and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
         """
-        names = dict(ACCOUNT_NAMES)
-        for address, module in self.chain.code_at(self.head).modules:
-            if address != "0x1":
-                names[address] = f"{names[address]}, {module}" if address in names else module
-        found = []
+        names, found = self.chain.account_names(), []
         for address in self.chain.state.owners():
             account = self.resource(address, "0x1::account::Account")
             if account is not None:

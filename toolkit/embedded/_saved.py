@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +35,6 @@ from toolkit.wire import SignedTransaction
 from toolkit.wire._on_chain import SUCCESS, EmittedEvent, Status
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     from toolkit.embedded._definitions import Definition
@@ -354,7 +355,7 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
         place = cache_folder() / f"{_PREFIX}{named[:32]}{_SUFFIX}"
-        return _unpacked(read_file(place), str(place), _own_classes)
+        found = _unpacked(read_file(place), str(place), _own_classes)
     except RuntimeError as error:  # the user has no home folder
         _log.info("the history cannot be stored in the cache: %s", error)
         return build()
@@ -362,11 +363,15 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
         pass
     except (OSError, InputError) as error:
         _log.warning("the history in the cache cannot be used and is being rebuilt: %s", error)
+    else:
+        with suppress(OSError):  # a folder of others
+            os.utime(place)  # its last use, by which files are removed
+        return found
     built = build()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_ledger(built, place)
-        # Each release and each seed has its own history: the oldest files are removed.
+        # Each release and each seed has its own history: those that were not used for longest are removed.
         stored = sorted(place.parent.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in stored[_MAX_CACHED_FILES:]:
             path.unlink(missing_ok=True)

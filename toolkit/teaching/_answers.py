@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from numpy import ndarray
-from pandas import DataFrame, Series
 
 from toolkit.client._contracts import Contract
 from toolkit.teaching._exercises import AnswerKind, Step
@@ -101,6 +99,10 @@ def _calls(value: Any) -> list[PlannedCall] | None:
 
 def _advice(answer: Any) -> str:
     """Return advice for an answer of an unexpected type, or an empty string."""
+    # Here, since `grade` starts a process for each story, which takes most of its time to import them.
+    from numpy import ndarray
+    from pandas import DataFrame, Series
+
     kind = type(answer)
     if kind is Contract:
         return " (pass the class defined in the cell; its name begins with a capital letter)"

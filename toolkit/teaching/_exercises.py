@@ -19,7 +19,7 @@ import msgspec
 
 from toolkit._present.files import read_text_file
 from toolkit.errors import InputError
-from toolkit.frames._addresses import address
+from toolkit.move import parse_address
 
 _ROUNDS = 200_000  # about 0.1 s for an answer
 _CODE = re.compile(r"0x[0-9a-f]{1,8}", re.IGNORECASE)
@@ -176,7 +176,7 @@ def plain(value: int | str) -> str:
     text = str(value).strip().strip("`'\"").casefold().removesuffix("()")
     first, mark, rest = text.partition("::")
     try:
-        return address(first) + mark + rest if first.startswith("0x") else text
+        return parse_address(first) + mark + rest if first.startswith("0x") else text
     except InputError:
         return text
 

@@ -553,14 +553,16 @@ def test_writers_at_the_same_time_leave_one_whole_file(cache):
 
 
 def test_old_histories_are_removed(cache, monkeypatch):
-    """Each release and seed has a file: those that were written first go."""
+    """Each release and seed has a file: those that were not used for longest go."""
     monkeypatch.setattr(_saved, "_MAX_CACHED_FILES", 2)
-    ledger = Ledger()
-    cache.mkdir()
+    ledger = Ledger.with_history(versions=200, cache=True)
+    (used,) = cache.iterdir()
     (cache / "answers-2.sqlite3").write_text("of the answers")
     for age in range(3):
         os.utime(ledger.save(cache / f"history-{age}.ledger"), (age, age))
+    os.utime(used, (0, 0))
     Ledger.with_history(versions=200, cache=True)
-    names = sorted(path.name for path in cache.iterdir())
+    Ledger.with_history(8, 200, cache=True)
+    names = {path.name for path in cache.iterdir()}
     assert len(names) == 3
-    assert {"answers-2.sqlite3", "history-2.ledger"} < set(names)
+    assert {"answers-2.sqlite3", used.name} < names

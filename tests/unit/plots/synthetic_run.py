@@ -7,6 +7,7 @@ upgraded views, one that starts to exist at 1,800, two simulations at the head, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,18 @@ STEP_TYPES: dict[str, pa.DataType] = {
 
 def frame(rows: list[dict[str, Any]], types: dict[str, pa.DataType]) -> pd.DataFrame:
     """Arrow-backed frame of `rows`, with every column of `types` in order."""
-    columns = {name: pa.array([row.get(name) for row in rows], kind) for name, kind in types.items()}
-    return pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+    return _table(rows, types).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _table(rows: list[dict[str, Any]], types: dict[str, pa.DataType]) -> pa.Table:
+    return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in types.items()})
+
+
+def _renamed(table: pa.Table, rename: dict[str, str] | None) -> pd.DataFrame:
+    """Return a frame of its own of a table that is made once, with other labels in place of some."""
+    labels = pa.array([(rename or {}).get(label, label) for label in table["label"].to_pylist()])
+    place = table.column_names.index("label")
+    return table.set_column(place, "label", labels).to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def schedule_factor(version: int) -> int:
@@ -75,15 +86,17 @@ VIEWS = (
 
 def observations(*, resolved: bool = True, rename: dict[str, str] | None = None) -> pd.DataFrame:
     """The observation frame; `rename` puts other labels in place of some."""
-    rename = rename or {}
+    return _renamed(_observed(resolved=resolved), rename)
+
+
+@cache
+def _observed(*, resolved: bool) -> pa.Table:
     near = {v for at in (TENFOLD, CHEAPER, BORN, UPGRADE) for v in (at - 1, at)} if resolved else set()
     versions = sorted({*GRID, HEAD, *near})
     rows = [_view(label, version) for label in VIEWS for version in versions]
     rows += [_simulation("transfer 100", 998), _simulation("register a taken name", 93, ABORT)]
     rows += [_committed(version) for version in range(40, HEAD, 97)]
-    for row in rows:
-        row["label"] = rename.get(row["label"], row["label"])
-    return frame(rows, OBSERVATION_TYPES)
+    return _table(rows, OBSERVATION_TYPES)
 
 
 def _row(label: str, source: str, version: int) -> dict[str, Any]:
@@ -125,15 +138,18 @@ def _committed(version: int) -> dict[str, Any]:
 
 def steps(*, resolved: bool = True, rename: dict[str, str] | None = None) -> pd.DataFrame:
     """The steps of the views, read off neighbouring observations, with the causes the history has."""
+    return _renamed(_stepped(resolved=resolved), rename)
+
+
+@cache
+def _stepped(*, resolved: bool) -> pa.Table:
     frame_ = observations(resolved=resolved)
     views = frame_[frame_["source"] == "view@version"]
     rows = []
     for label, group in views.groupby("label", sort=False):
         seen = group.sort_values("ledger_version").to_dict("records")
         rows += [_step(label, a, b) for a, b in pairwise(seen) if _outcome(a) != _outcome(b)]
-    for row in rows:
-        row["label"] = (rename or {}).get(row["label"], row["label"])
-    return frame(rows, STEP_TYPES)
+    return _table(rows, STEP_TYPES)
 
 
 def _outcome(row: dict[str, Any]) -> tuple[Any, ...]:
