@@ -352,7 +352,9 @@ class Builder(Pictured):
 
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self.node.name}, {self._origin}"))] if self._origin else []
-        pages = [page.html for place, page in enumerate(self._pages) if place == 0 or page.kept]
+        pages = [page.html for page in self._pages[:1]]
+        for page in self._pages[1:]:
+            pages += [f"<p><strong>{safe(page.title)}</strong></p>", page.html] if page.kept else []
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *pages])
 

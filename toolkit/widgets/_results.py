@@ -593,7 +593,7 @@ def _run_ends(observations: pd.DataFrame) -> Html:
 
 
 def _run_steps(run: Run) -> Html:
-    """Return the list of the steps, with their causes in sections that open, notes, and how to write a report."""
+    """Return the list of the steps, with their causes in sections that open, and notes."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     several = len(run.observations["label"].unique()) > 1
@@ -614,12 +614,9 @@ def _run_steps(run: Run) -> Html:
         *map(html.safe, run.notes),
     ]
     model = html.model_note() if is_model(run.observations) else ""
-    report = Html(
-        'Report: <code>toolkit.reports.write(run, "report.html")</code>, with the <code>.result</code> of this form'
-    )
     said = "".join(f"<p>{note}</p>" for note in notes)
     found = items or html.paragraph("No steps were found.")
-    return html.page(found, rest, said, model, html.paragraph(report, "note ltk-python"))
+    return html.page(found, rest, said, model)
 
 
 def _name(text: str, limit: int = 300, /) -> str:

@@ -189,9 +189,11 @@ class TableItemState(ReadState):
     def needed_owner(self) -> str:
         """What to enter for the account, as long as the form has no table."""
         typed = self.entries.owner.strip()
-        if typed and Findings(names=self.names).address(typed) not in self.tables:
+        owner = Findings(names=self.names).address(typed) or ""
+        if typed and owner not in self.tables:
             return "its tables have not been read yet"
-        another = "its resources contain no tables: enter another account" if typed else "enter an account"
+        whose = f"the resources of {self.names[owner]}" if owner in self.names else "its resources"
+        another = f"{whose} contain no tables: enter another account" if typed else "enter an account"
         return f"{another}, or the handle of a table below"
 
     def with_key(self, kind: str | None, found: Findings) -> tuple[Self, Any]:
