@@ -198,7 +198,7 @@ def test_calls_run_in_order_on_a_fork(form, shots):
     expect(before).to_contain_text("0xfa17::vault::deposit from alice")
     page.get_by_label("amount u64").fill("7")
     page.get_by_label("amount u64").press("Control+Enter")
-    expect(page.get_by_role("status").first).to_contain_text("at version 3,00")
+    expect(page.get_by_role("status").first).to_contain_text("on a fork of version 3,000, after 1 call")
     page.get_by_role("tab", name="Sequence (2)").click()
     expect(page.get_by_role("tabpanel").first.get_by_text("Success")).to_have_count(2)
     page.get_by_role("tab", name="Gas", exact=True).click()
@@ -615,6 +615,13 @@ def test_no_list_covers_the_message_at_a_function(form):
     expect(page.get_by_role("listbox")).to_be_hidden()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("listbox")).to_be_visible()
+    function.fill("vault")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    expect(page.locator(".ltk-message.ltk-error").first).to_contain_text("vault")
+    shown.settled()
+    expect(page.get_by_role("listbox")).to_be_hidden()
 
 
 def test_a_failure_opens_the_page_that_says_why(form):

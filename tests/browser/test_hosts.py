@@ -56,6 +56,24 @@ def test_a_form_in_a_row_keeps_a_width(bare, form, shots):
     assert shown.page.locator(".ltk-inside").bounding_box()["width"] >= MIN_WIDTH
 
 
+def test_forms_in_a_row_go_on_below(bare, form, shots):
+    """As in an HBox of three, which has room for two: none is cut, and there is a gap between them."""
+    shown = bare(form)
+    shown.look("light", 800)
+    shown.page.evaluate("""() => {
+      const here = document.getElementById("here"), row = document.createElement("div");
+      row.className = "widget-hbox";
+      row.style.display = "flex";
+      here.replaceWith(row);
+      row.append(here, here.cloneNode(true), here.cloneNode(true));
+    }""")
+    one, two, three = (each.bounding_box() for each in shown.page.locator(".widget-hbox > .ltk").all())
+    assert one["x"] + one["width"] < two["x"]
+    assert two["x"] + two["width"] <= 800
+    assert three["y"] > one["y"] + one["height"]
+    shown.page.screenshot(path=shots / "hbox.png")
+
+
 def test_a_printed_page_shows_the_picture_at_once(page, form, shots):
     """On a screen it appears once a widget had the time to hide it, which a page that is printed does not wait for."""
     page.emulate_media(media="print")

@@ -99,7 +99,7 @@ def test_simulations_by_keyboard_alone(notebook, lab, shots, axe):
     expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
     expect(status).to_contain_text(re.compile(r"Success: [1-9][\d,]* gas units"))
     expect(view.get_by_role("tab", name="Outcome")).to_be_in_viewport()
-    expect(view.locator(".ltk-panel").first).to_contain_text("form.simulation")
+    expect(view.locator(".ltk-panel").first).to_contain_text(".simulation of this form")
     view.screenshot(path=shots / "lab_transfer.png")
 
     tab_to(view, view.locator("summary", has_text="Signers and fee payer"))

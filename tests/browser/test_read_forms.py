@@ -51,6 +51,7 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     expect(page.get_by_role("status").first).to_contain_text("9 reads")
     page.get_by_role("tab", name="Figure").press("ArrowRight")
     expect(page.get_by_role("tabpanel").first).to_contain_text("ledger version")
+    expect(page.get_by_role("tab", name="Not available (1)")).to_be_visible()
     page.get_by_role("tab", name="Rows").press("ArrowRight")
     expect(page.get_by_role("tabpanel").first).to_contain_text("can't be found")
     page.screenshot(path=shots / "view_failed_versions.png", full_page=True)
@@ -70,6 +71,31 @@ def test_a_view_that_aborts_is_said_at_its_argument(form, node):
     page.get_by_label("name String").fill("alice")
     page.get_by_label("name String").press("Control+Enter")
     expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")
+
+
+def test_another_function_leaves_nothing_of_the_last_one(form, node):
+    """Its name is typed over at once: no argument stays, unseen, in the request, the code or the message."""
+    from playwright.sync_api import expect
+
+    builder = toolkit.widgets.ViewBuilder(node, function="0xcafe::registry::record_of")
+    shown = form(builder)
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_label("name String").fill("elm-828")
+    page.get_by_label("name String").press("Control+Enter")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")
+    function = page.get_by_role("combobox", name="Function")
+    function.focus()
+    keys.press("Control+a")
+    keys.press("Backspace")
+    keys.type("share_price")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("share_price")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
+    function.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Returned 1 value")
+    assert (builder.errors, builder.request) == ({}, toolkit.ViewFunction("0xfa17::vault::share_price"))
+    assert "elm-828" not in builder.python
 
 
 def test_an_item_from_the_account_that_has_its_table(form, node, shots):

@@ -33,10 +33,8 @@ _MONTH = "mo"
 _LAST_TIME = datetime.max.replace(tzinfo=UTC)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
-_FORMS = (
-    '"100:200", "-1000:", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d", one number, a '
-    "list, a range, or times; -1 is the head"
-)
+_TEXT_FORMS = '"100:200", "-1000:", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
+_FORMS = f"{_TEXT_FORMS}, one number, a list, a range, or times; -1 is the head"
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
@@ -150,7 +148,8 @@ class VersionPlan:
                     raise InputError(f"version plan {text!r:.80} is one time; {more}")
                 between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
-                raise InputError(f"version plan {text!r:.80} is not understood{meant}; the forms are {_FORMS}")
+                forms = f"the forms are {_TEXT_FORMS}; -1 is the head"
+                raise InputError(f"version plan {text!r:.80} is not understood{meant}; {forms}")
             if match["every"] is not None:
                 return cls._with_periods(text, match)
             first = moment(match["a"]) if match["a"] else 0

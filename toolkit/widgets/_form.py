@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-_NOTE = "This is a picture of the form with its last result. Run the cell to use the form."
+_NOTE = "This is a picture of the form. Run the cell to use it."
 # The text of the output that holds the widget. Viewers without a kernel skip it: the next output has the picture.
 _LIVE = "<!-- the form -->"
 
@@ -353,6 +353,8 @@ class Builder(Pictured):
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self.node.name}, {self._origin}"))] if self._origin else []
         pages = [page.html for page in self._pages[:1]]
+        for page in self._pages[1:]:
+            pages += [f"<p><strong>{safe(page.title)}</strong></p>", page.html] if page.kept else []
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *pages])
 
@@ -491,7 +493,7 @@ class Builder(Pictured):
 
             made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
         if made:
-            where = paragraph(Html(f"In Python: <code>form.{self._result_name}</code>"), "note ltk-python")
+            where = paragraph(Html(f"In Python: <code>.{self._result_name}</code> of this form"), "note ltk-python")
             made[0] = replace(made[0], html=f"{made[0].html}{where}")
         return tuple(made)
 

@@ -447,10 +447,15 @@ class ValuesDraft(Struct, frozen=True):
 
 
 class FunctionDraft(ValuesDraft, frozen=True):
-    """Entries for a function and its arguments."""
+    """Entries for a function and its arguments.
+
+    ``of`` names the function whose ABI the other entries were entered for; empty if it was not known. The browser sends
+    it back, so that entries which it still has of another function are recognized.
+    """
 
     function: str = ""
     type_arguments: tuple[str, ...] = ()
+    of: str = ""
 
     @property
     def kind(self) -> FunctionKind:
@@ -461,6 +466,13 @@ class FunctionDraft(ValuesDraft, frozen=True):
     def calls_function(self) -> bool:
         """Whether the payload calls a function; scripts and stored payloads do not."""
         return True
+
+
+def function_name(draft: FunctionDraft) -> str:
+    """Return the canonical name of the function in a draft; empty if it is not complete."""
+    with suppress(InputError):
+        return str(FunctionId.parse(draft.function.strip()))
+    return ""
 
 
 def raw_field(when: When = None, label: str = "Arguments") -> Text:
@@ -675,8 +687,8 @@ class FunctionState(FormState):
         draft, last = self.entries, self.call
         other = draft.function != before.entries.function
         looked = {} if other or draft.type_arguments != before.entries.type_arguments else self.looked
-        if typed and other and last is not None and draft.lead == "fields":
-            draft = replace(draft, arguments=(), raw="", type_arguments=())  # of the previous function
+        if typed and draft.of not in {"", function_name(draft)}:
+            draft = replace(draft, arguments=(), raw="", type_arguments=())  # of another function
         function, call = self.known(draft)
         same = last is not None and call is not None and last.function.name == call.function.name
         draft = in_step(
@@ -692,8 +704,9 @@ class FunctionState(FormState):
             wanted, got = len(function.abi.generic_type_params), len(draft.type_arguments)
             draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
             if got > wanted:
-                words = f"{function.name} takes {plural(wanted, 'type argument')}, got {got}"
+                words = f"{FunctionId.parse(function.name).wire} takes {plural(wanted, 'type argument')}, got {got}"
                 found.errors["type_arguments"] = words
+        draft = replace(draft, of="" if function is None else function.name)
         strict = self.strict and not (typed and other)  # the fields of another function are new
         made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
         made.note_amount(found)
@@ -701,13 +714,8 @@ class FunctionState(FormState):
 
     def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call that a draft names, if their ABIs have been read."""
-        if not draft.calls_function:
-            return None, None
-        try:
-            name = str(FunctionId.parse(draft.function.strip()))
-        except InputError:
-            return None, None
-        function = self.functions.get(name)
+        name = function_name(draft)
+        function = self.functions.get(name) if draft.calls_function else None
         types = None if function is None else given_types(draft.type_arguments, function)
         if function is None or types is None:
             return function, None
@@ -760,7 +768,7 @@ class FunctionState(FormState):
             Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
         """
         function, call, unknown = self.function, self.call, unknown_when or when
-        hint = "" if self._is_named else "type a part of its name, or browse"
+        hint = "" if self._is_named else "type a part of its name; \N{DOWNWARDS ARROW} or Browse lists them"
         name = mono("Function", hint, when, search=True, placeholder=placeholder)
         if self.entries.calls_function and not self._is_named:
             return [("function", name)]
@@ -772,6 +780,8 @@ class FunctionState(FormState):
         fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
         if call is None:
             return [*fields, ("raw", raw_field(unknown))]
+        if not call.layouts and self.entries.raw.strip():  # from a link or Python: the field shows what is wrong
+            return [*fields, ("raw", raw_field(when))]
         if not call.layouts:
             return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
         labels = (call.function if function is None else function).labels

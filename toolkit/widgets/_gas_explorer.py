@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
 from traitlets import Instance
@@ -25,7 +25,7 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Cause, failed
+from toolkit.gas._observations import failed
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -39,13 +39,11 @@ from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import parse_plan
-from toolkit.widgets._results import run_pages, version_words
+from toolkit.widgets._results import available_since, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
 
@@ -64,6 +62,7 @@ SAMPLE = "0:-1/200"
 # Keys of a call that have a field.
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}
 _KEPT = ("title", "requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
+_MAX_LISTED = 10  # calls that a saved notebook lists above the result
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
 _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: some minutes on a public network
 
@@ -209,7 +208,7 @@ class StudyState(functions.FunctionState):
     def choosing(self, place: int) -> Self:
         """Return the state with the fields of another call."""
         place = min(max(place, 0), len(self.calls) - 1)
-        typed = _typed(self.calls[place]) | {"chosen": str(place), "arguments": (), "lead": "raw"}
+        typed = _typed(self.calls[place]) | {"chosen": str(place), "arguments": (), "lead": "raw", "of": ""}
         return dataclasses.replace(self, entries=replace(self.entries, **typed))
 
     def with_calls(self, calls: tuple[Call | None, ...], place: int) -> Self:
@@ -386,7 +385,6 @@ class GasExplorer(functions.FunctionBuilder):
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
-    _listed: ClassVar[dict[str, str]] = {"Study": "study"}
 
     request = Instance(Study, allow_none=True)
     result = Instance(Run, allow_none=True, read_only=True)
@@ -418,6 +416,13 @@ class GasExplorer(functions.FunctionBuilder):
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
         return run_pages(answer.result)
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        if self.study is None:
+            return []
+        calls = listed([short_addresses(call.name) for call in self.study.calls], _MAX_LISTED)
+        draft = self._now.entries
+        return [("Calls", calls), ("Versions", draft.span), ("Read", _PLANS[draft.plan])]
 
     def _origin_of(self, answer: Answer) -> str:
         run = answer.result
@@ -539,7 +544,8 @@ class GasExplorer(functions.FunctionBuilder):
         if now >= self._shown_at + _UPDATE_S:
             self._shown_at = now
             about = f" of about {total:,} calls read" if what == "observing" else f" of {total:,} ({what})"
-            self._note(progress=parts.Progress(f"{done:,}{about}", done, total))
+            if total:  # a run begins before it knows what it reads
+                self._note(progress=parts.Progress(f"{done:,}{about}", done, total))
 
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
@@ -587,18 +593,9 @@ def _outcome(run: Run) -> tuple[str, str]:
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     steps_found = plural(len(steps), "step") if at else "No steps"
     words = f"{steps_found} in gas{where}, from {count}"
-    since = _available_since(run)
+    since = available_since(run)
     if since is not None:
         versions = [f"{version:,}" for version in sorted(since.unique())]
-        return "good", f"{words}; not available before version{'s'[: len(versions) - 1]} {listed(versions, 3)}."
+        before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
+        return "hint", f"{words}; {failures:,} not available before {before}."
     return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")
-
-
-def _available_since(run: Run) -> pd.Series | None:
-    """Return the versions whose code made calls available; None unless all failed reads are from before them."""
-    steps, unread = run.steps, run.observations[failed(run.observations)]
-    code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
-    first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
-    at = unread.join(first[~first.index.duplicated()], on="label")
-    early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
-    return at["version_after"] if len(at) and early.fillna(value=False).all() else None

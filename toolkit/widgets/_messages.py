@@ -146,11 +146,16 @@ class FieldMessages(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """A page of a result: its title, its HTML, and the number of things it lists, if it is a list."""
+    """A page of a result: its title, its HTML, and the number of things it lists, if it is a list.
+
+    ``failed`` is how many of these failed, if not all did. Saved notebooks show the first page and those with ``kept``.
+    """
 
     title: str
     html: str
     count: int | None = None
+    failed: int = 0
+    kept: bool = False
 
 
 class Hits(Struct, frozen=True):

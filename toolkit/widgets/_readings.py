@@ -17,6 +17,7 @@ from traitlets import Instance
 
 from toolkit._present.text import plural
 from toolkit.client._accounts import returned_asset
+from toolkit.client._arguments import missing_function
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._simulation import abort_parts
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
@@ -31,7 +32,7 @@ from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
-from toolkit.widgets._results import brief, frame_outcome, frame_pages, version_words, view_pages
+from toolkit.widgets._results import brief, failures, frame_outcome, frame_pages, version_words, view_pages
 from toolkit.widgets._state import Answer, Answered, FormState
 from toolkit.wire import ViewFunction
 from toolkit.wire._aborts import Abort
@@ -180,10 +181,13 @@ class Reading(Answer):
         Time of the version that was read; None if it is not known or several versions were read.
     notes : tuple of str
         Notes about clipped versions, and warnings.
+    unavailable : bool
+        Whether the reads without a result are of versions whose code does not have the function yet.
     """
 
     time: datetime | None = None
     notes: tuple[str, ...] = ()
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +258,11 @@ class ReadBuilder(Builder):
 
     def _outcome(self, reading: Reading) -> tuple[str, str]:
         """Return the kind of message and the words that describe the outcome of a read."""
-        return frame_outcome(reading.result)
+        return frame_outcome(reading.result, unavailable=reading.unavailable)
+
+    def _is_unavailable(self, _node: Node, _wanted: Wanted, _frame: pd.DataFrame) -> bool:
+        """Return whether all failed reads are of versions whose code does not have what is read yet."""
+        return False
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that caused an error, or ``node`` if no field did."""
@@ -286,13 +294,15 @@ class ReadBuilder(Builder):
                     else:
                         result = self._read_many(node, wanted, plan.versions)
                     time = _time_of(node, result)
+                unavailable = plan is not None and self._is_unavailable(node, wanted, result)
             except ToolkitError as error:
                 self._fail(error, path)
                 return
             told = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
             notes = () if plan is None else (*plan.notes, *told)
             facts = self._compared(wanted, result) if wanted.single else {}
-            reading = Reading(result=result, asked=wanted, time=time, notes=notes, facts=facts)
+            about: dict[str, Any] = {"time": time, "notes": notes, "unavailable": unavailable, "facts": facts}
+            reading = Reading(result=result, asked=wanted, **about)
             with self._locked():
                 self._apply(Answered(reading))
                 self._say(*self._outcome(reading))
@@ -338,23 +348,28 @@ class ReadBuilder(Builder):
 
     def _origin_of(self, reading: Reading) -> str:
         result = reading.result
-        if isinstance(result, pd.DataFrame):
+        if not isinstance(result, pd.DataFrame):
+            version, newest = result.ledger_version, None if result.ledger is None else result.ledger.version
+        elif reading.asked.single:  # an item that does not exist
+            version, newest = result["ledger_version"].iloc[0], result["head_version"].iloc[0]
+        else:
             return origin(version_words(result["ledger_version"]), None)
-        head = " (the head)" if result.ledger is not None and result.ledger.version == result.ledger_version else ""
-        return origin(f"version {result.ledger_version:,}{head}", reading.time)
+        return origin(f"version {version:,}{' (the head)' if version == newest else ''}", reading.time)
 
     def _result_pages(self, reading: Reading) -> list[Page]:
         if reading.asked.single:
             return self._one_pages(reading)
         known, asset = self._amount(reading.asked)
         about: dict[str, Any] = {"what": self._subject() or "value", "model": has_model_gas(self.node)}
-        return frame_pages(reading.result, known, asset=asset, notes=reading.notes, **about)
+        about |= {"notes": reading.notes, "unavailable": reading.unavailable}
+        return frame_pages(reading.result, known, asset=asset, **about)
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
-    """Return the time of the version that was read; None if it is not known, or for a frame."""
+    """Return the time of the version that was read; None if it is not known, or for several versions."""
     if isinstance(result, pd.DataFrame):
-        return None
+        times = result["ledger_timestamp"].dropna()
+        return times.iloc[0] if len(result) == len(times) == 1 else None
     if result.ledger is not None and result.ledger.version == result.ledger_version:
         return result.ledger.timestamp  # type: ignore[no-any-return]
     with suppress(ToolkitError):
@@ -387,7 +402,7 @@ class ViewState(functions.FunctionState, ReadState):
     @property
     def has_call(self) -> bool:
         """Whether the entries have a call whose gas can be studied."""
-        return self.request is not None and self.findings.good
+        return self.request is not None and self.findings.good and not self.looked
 
 
 _ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
@@ -482,6 +497,15 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
         self._look_up_asset(node, returned_asset(wanted.request))
         return fetch_views(node, wanted.request, versions, flatten=True, times=True, progress=False)
+
+    def _is_unavailable(self, node: Node, wanted: Wanted, frame: pd.DataFrame) -> bool:
+        lost = failures(frame)["ledger_version"]
+        read = frame["ledger_version"].drop(lost.index)
+        if lost.empty or read.empty or lost.max() > read.min():
+            return False
+        with suppress(ToolkitError):
+            return missing_function(node, wanted.request, node.abis.at(int(lost.max()))) is not None
+        return False
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that an error concerns."""

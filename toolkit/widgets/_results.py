@@ -18,7 +18,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS, failed
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, failed
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -91,14 +91,14 @@ def simulation_pages(
     """
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
-        *([Page("Sequence", _sequence_page([*before, simulation], known.names), len(before) + 1)] if before else []),
+        *([_sequence_page([*before, simulation], known.names)] if before else []),
         Page("Gas", _gas_page(simulation, known, model=model)),
         Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
         Page("Events", events_page(simulation, known), len(simulation.events)),
     ]
 
 
-def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Html:
+def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Page:
     """Return the page with the outcomes of calls that ran one after another."""
     rows = []
     for place, one in enumerate(runs):
@@ -106,7 +106,9 @@ def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Html
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
         rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
     columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
-    return html.page(html.table(columns, rows, "Calls on one fork, in order"))
+    failed = sum(not one.success for one in runs)
+    listed = html.page(html.table(columns, rows, "Calls on one fork, in order"))
+    return Page("Sequence", listed, len(runs), failed=failed, kept=True)
 
 
 def _profile_table(profile: Any) -> Html:
@@ -315,7 +317,14 @@ def value_html(value: Any, known: Known) -> Html:
 
 
 def frame_pages(
-    frame: pd.DataFrame, known: Known, *, asset: str | None, what: str, notes: Sequence[str], model: bool
+    frame: pd.DataFrame,
+    known: Known,
+    *,
+    asset: str | None,
+    what: str,
+    notes: Sequence[str],
+    model: bool,
+    unavailable: bool = False,
 ) -> list[Page]:
     """Return the pages of a frame of one call or item over versions: figure, rows and failures.
 
@@ -333,9 +342,11 @@ def frame_pages(
         Notes about clipped versions, and warnings.
     model : bool
         Whether gas comes from the embedded node's model.
+    unavailable : bool, default False
+        Whether the failed reads are of versions whose code does not have the function yet.
     """
     unit = None if asset is None or "value" not in frame else known.unit(asset)
-    words, failed = frame_words(frame, unit), failures(frame)
+    words, failed = frame_words(frame, unit, unavailable=unavailable), failures(frame)
     words = words[1:] or words  # the first one is the message beside the button
     # What is the same in each row, and what the page of failed reads says.
     told = ["key", "head_version", "status", "error_code", "vm_error_code", "error_message"]
@@ -345,6 +356,10 @@ def frame_pages(
         coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
         rows["value"] = pd.Series(coins, index=rows.index, dtype=object)
         rows = rows.rename(columns={"value": in_coins})
+    for name in _numeric_columns(rows):
+        if name not in _quantities(rows):
+            dated = [None if pd.isna(one) else _dated(name, int(one)) for one in rows[name]]
+            rows[name] = pd.Series(dated, index=rows.index, dtype=object)
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*notes, *words])
     figure = _history_figure(frame, what, unit)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
@@ -353,13 +368,14 @@ def frame_pages(
     numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
     # Values keep the names of their fields, the other columns are words.
     names = [name if name.startswith("value") else name.replace("_", " ") for name in shown.columns]
+    names = ["ledger time (UTC)" if name == "ledger timestamp" else name for name in names]
     kinds = ["number" if name in numbers else "brief" for name in shown.columns]
     listed = html.table(dict(zip(names, kinds, strict=True)), shown.rows, "Rows of the frame")
-    rest = html.paragraph("All rows: form.result", "note ltk-python") if len(frame) > MAX_ROWS else ""
+    rest = html.paragraph("All rows: .result of this form", "note ltk-python") if len(frame) > MAX_ROWS else ""
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
         Page("Rows", html.page(listed, html.paragraph(shown.note), rest), len(frame)),
-        *([Page("Failed", _failures_page(failed), len(failed))] if len(failed) else []),
+        *_failures_page(failed, unavailable=unavailable),
     ]
 
 
@@ -369,14 +385,16 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
     return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
 
 
-def frame_outcome(frame: pd.DataFrame) -> tuple[str, str]:
+def frame_outcome(frame: pd.DataFrame, *, unavailable: bool = False) -> tuple[str, str]:
     """Return the kind of message and the words that describe the outcome of a read over versions."""
-    count = len(failures(frame))
-    return "bad" if count == len(frame) else "mixed" if count else "good", frame_words(frame)[0]
+    count, words = len(failures(frame)), frame_words(frame, unavailable=unavailable)[0]
+    return "hint" if unavailable else "bad" if count == len(frame) else "mixed" if count else "good", words
 
 
-def _failures_page(failures: pd.DataFrame) -> Html:
-    """Return the page of failed reads, those with the same message in one row."""
+def _failures_page(failures: pd.DataFrame, *, unavailable: bool) -> list[Page]:
+    """Return the page of failed reads, if there are any, those with the same message in one row."""
+    if failures.empty:
+        return []
     rows = []
     of = ["label"] if "label" in failures else []
     kinds = failures.groupby([*of, "error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
@@ -386,17 +404,19 @@ def _failures_page(failures: pd.DataFrame) -> Html:
         cells = html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message
         rows.append((*map(html.breakable, call), *cells))
     columns = dict.fromkeys(["Call"] * len(of), "") | {"Reads": "number", "Versions": "brief", "Error": "brief"}
-    return html.page(html.table(columns | {"Message": ""}, rows, "Failed reads"))
+    listed = html.page(html.table(columns | {"Message": ""}, rows, "Reads without a result"))
+    return [Page("Not available" if unavailable else "Failed", listed, len(failures), kept=True)]
 
 
-def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None) -> list[str]:
+def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, unavailable: bool = False) -> list[str]:
     """Describe a frame of one call or item over versions, one text per line.
 
     `unit` has the symbol and the decimals of the asset whose amount ``value`` is.
     """
     failed = len(failures(frame))
     span = version_words(frame["ledger_version"])
-    words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
+    how = "not available" if unavailable else "failed"
+    words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} {how}" if failed else "")]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
         absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
@@ -522,8 +542,21 @@ def run_pages(run: Run) -> list[Page]:
     )
     return [
         Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run))),
-        *([Page("Failed", _failures_page(unread), len(unread))] if len(unread) else []),
+        *_failures_page(unread, unavailable=available_since(run) is not None),
     ]
+
+
+def available_since(run: Run) -> pd.Series | None:
+    """Return the versions whose code made calls available; None unless all failed reads are from before them."""
+    unread = run.observations[failed(run.observations)]
+    if unread.empty or not run.complete:
+        return None
+    steps = run.steps
+    code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
+    first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
+    at = unread.join(first[~first.index.duplicated()], on="label")
+    early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
+    return at["version_after"] if early.fillna(value=False).all() else None
 
 
 def _run_figure(run: Run) -> Html:
@@ -552,13 +585,15 @@ def _run_ends(observations: pd.DataFrame) -> Html:
         gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
         if len(gas) > 1 and series.source in READ_AT_VERSIONS:
             ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
-            rows.append((html.breakable(series.name), *ends, forms_of.relative_change(int(gas[0]), int(gas[-1]))))
+            first, last = int(gas[0]), int(gas[-1])
+            moved = "no change" if first == last else forms_of.relative_change(first, last)
+            rows.append((html.breakable(series.name), *ends, moved))
     columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
     return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
 
 
 def _run_steps(run: Run) -> Html:
-    """Return the list of the steps, with their causes in sections that open, notes, and how to write a report."""
+    """Return the list of the steps, with their causes in sections that open, and notes."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     several = len(run.observations["label"].unique()) > 1
@@ -579,10 +614,9 @@ def _run_steps(run: Run) -> Html:
         *map(html.safe, run.notes),
     ]
     model = html.model_note() if is_model(run.observations) else ""
-    report = Html('Report: <code>toolkit.reports.write(form.result, "report.html")</code>')
     said = "".join(f"<p>{note}</p>" for note in notes)
     found = items or html.paragraph("No steps were found.")
-    return html.page(found, rest, said, model, html.paragraph(report, "note ltk-python"))
+    return html.page(found, rest, said, model)
 
 
 def _name(text: str, limit: int = 300, /) -> str:
@@ -624,7 +658,7 @@ def _step_details(group: StepGroup) -> str:
     ]
     text = _name(sentences.evidence_text(group), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    time = [] if group.time is None else [f"{group.time:%Y-%m-%d %H:%M:%S} UTC"]
+    time = [] if group.time is None else [f"ledger time {group.time:%Y-%m-%d %H:%M:%S} UTC"]
     about = [*time, *([] if group.transaction_hash is None else [html.short_id(group.transaction_hash)])]
     listed = html.table(columns, rows, "Gas before and after") if len(rows) > 1 or group.changes[0].parts else ""
     return f"<p>{text[:1].upper()}{text[1:]}.</p>{html.paragraph(Html(', '.join(about)))}{listed}"

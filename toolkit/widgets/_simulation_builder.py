@@ -14,7 +14,7 @@ from traitlets import Bool, Instance, Unicode
 
 from toolkit import move, wire
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural
+from toolkit._present.text import listed, plural
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import InputError, ToolkitError, VersionPruned
@@ -435,7 +435,8 @@ def failure_of(
     """Return why a simulation would fail, or None. If an account cannot pay, its balance is read."""
     if simulation.success:
         return None
-    status = "; ".join(simulation.vm_status.splitlines())
+    # The second line of a status repeats the words of the first.
+    status = "; ".join(simulation.vm_status.replace("\nExecution failed with message", "").splitlines())
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, on)
     sentence, aborted = abort_parts(simulation.transaction.abort)
@@ -526,6 +527,8 @@ class Simulated(Answer):
         Why it would fail.
     before : sequence of Simulation
         What ran on the fork before it.
+    base : int or None
+        Version that was forked; None if the node simulated.
     diff : DataFrame or None
         The state before its changes, once it has been read.
     """
@@ -533,7 +536,26 @@ class Simulated(Answer):
     known: Known
     failure: Failure | None = None
     before: Sequence[Simulation] = ()
+    base: int | None = None
     diff: Any = None
+
+    @property
+    def where(self) -> str:
+        """The state on which it ran. After other calls, this is no version of the ledger, and has no time there."""
+        if self.before:
+            return f"a fork of version {self.base:,}, after {plural(len(self.before), 'call')}"
+        return f"version {self.result.ledger_version:,}"
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """The kind of message and the words that describe the outcome; they name earlier calls that failed."""
+        at = f"{'on' if self.before else 'at'} {self.where}"
+        lost = [f"{place}" for place, one in enumerate(self.before, start=1) if not one.success]
+        ahead = f"Call{'s'[: len(lost) - 1]} {listed(lost, 3)} of {len(self.before) + 1} would fail; this call: "
+        if self.failure is not None:
+            return "bad", f"{ahead}would fail {at}" if lost else f"Would fail {at}"
+        gas = plural(self.result.gas_used, "gas unit")
+        return ("mixed", f"{ahead}success, {gas} {at}") if lost else ("good", f"Success: {gas} {at}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -581,9 +603,8 @@ class SimulationState(functions.FunctionState):
     @property
     def has_call(self) -> bool:
         """Whether the entries have a call whose gas can be studied."""
-        with suppress(InputError):
-            return self.entries.calls_function and bool(move.FunctionId.parse(self.entries.function.strip()))
-        return False
+        named = self.entries.calls_function and functions.function_name(self.entries)
+        return bool(named) and not self.findings.errors and not self.looked
 
     @property
     def wanted(self) -> WantedSimulation:
@@ -747,7 +768,8 @@ class SimulationBuilder(functions.FunctionBuilder):
                 at_fault = wanted.version is not None and isinstance(error, InputError | VersionPruned)
                 self._refuse("version" if at_fault else "node", str(error))
                 return
-            self._show_simulation(found, wanted, on, before=before)
+            base = None if fork is None else fork.base_version
+            self._show_simulation(found, wanted, on, before=before, base=base)
 
     def _show_simulation(
         self,
@@ -757,25 +779,24 @@ class SimulationBuilder(functions.FunctionBuilder):
         *,
         more: str = "",
         before: Sequence[Simulation] = (),
+        base: int | None = None,
     ) -> None:
         """Read what is needed to show a simulation that ran on `on`, and show it; `more` is added to the message."""
         known = read_known(self._asked, found, self._now.names, self._together)
         failure = failure_of(found, self._now.entries, self._now.call, known, on)
         from toolkit.widgets._results import simulation_facts  # here: a form opens sooner without pandas
 
-        facts = simulation_facts(found, known)
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
+        about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "base": base}
+        made = Simulated(result=found, asked=wanted, **about)
+        facts = simulation_facts(found, known) | ({"Version": made.where} if before else {})
         with self._locked():
-            about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "facts": facts}
-            self._apply(Answered(Simulated(result=found, asked=wanted, **about)))
-            if failure is None:
-                words = f"Success: {plural(found.gas_used, 'gas unit')} at version {found.ledger_version:,}"
-                self._say("good", f"{words}. {more}." if more else words)
-            else:
-                if failure.path:
-                    self._refuse(failure.path, f"{failure.words}.")
-                self._say("bad", f"Would fail at version {found.ledger_version:,}{more and f'. {more}.'}")
+            self._apply(Answered(dataclasses.replace(made, facts=facts)))
+            if failure is not None and failure.path:
+                self._refuse(failure.path, f"{failure.words}.")
+            kind, words = made.outcome
+            self._say(kind, f"{words}. {more}." if more else words)
             self._remember()
 
     def _checked_words(self) -> str:
@@ -834,9 +855,8 @@ class SimulationBuilder(functions.FunctionBuilder):
         return simulation_pages(answer.result, answer.known, failure=failure, before=before, diff=diff, **about)
 
     def _origin_of(self, answer: Simulated) -> str:
-        result = answer.result
-        time = None if result.ledger is None else result.ledger.timestamp
-        return origin(f"version {result.ledger_version:,}", time)
+        ledger = None if answer.before else answer.result.ledger
+        return origin(answer.where, None if ledger is None else ledger.timestamp)
 
     def _subject(self) -> str | None:
         payload = None if self.request is None else called_by(self.request.payload)

@@ -25,6 +25,7 @@ _MAX_RECENT = 5  # results that are compared: more columns are hard to read
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{1,64}\b(?!::)")  # not the account of a module or type
 UNFILLED = "Complete the form to get the code."
 OUTDATED = "This code is out of date: the form is not a valid request."
+FAILS = "This code would fail"
 
 State = TypeVar("State", bound="FormState")
 
@@ -140,6 +141,8 @@ class FormState:
         Names of accounts by canonical address.
     request : object
         The request of the last valid entries.
+    made_at : int
+        Number of the edit that made the request. Later, a look-up may find errors in the same entries.
     findings : Findings
         What was found in the entries.
     fields : Group
@@ -174,6 +177,7 @@ class FormState:
     node: Any = None
     names: Mapping[str, str] = field(default_factory=dict)
     request: Any = None
+    made_at: int = -1
     findings: Findings = field(default_factory=Findings)
     fields: Group = field(default_factory=Group)
     strict: bool = False
@@ -287,10 +291,12 @@ class FormState:
     @property
     def code_note(self) -> str:
         """Why the entries cannot be written as code; empty if they can."""
+        wrong = self.findings.errors | dict(self.looked)
         if self.findings.good and not self.looked:
             return ""
-        filled = self.request is not None and (self.findings.errors or self.looked)
-        return OUTDATED if filled else UNFILLED
+        if self.request is None or not wrong:
+            return UNFILLED
+        return f"{FAILS}: {next(iter(wrong.values()))}" if self.made_at == self.entries.seq else OUTDATED
 
     @property
     def messages(self) -> FieldMessages:
@@ -315,8 +321,14 @@ class FormState:
         return f"{count} {'entry needs' if count == 1 else 'entries need'} attention."
 
 
-def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case per event
+def step(state: State, event: Event) -> State:
     """Return the state after an event."""
+    made = _stepped(state, event)
+    is_made = made.findings.good or isinstance(event, Filled)
+    return dataclasses.replace(made, made_at=made.entries.seq) if is_made else made
+
+
+def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case per event
     status = state.status if state.busy else Status()
     match event:
         case Edited(entries, typed):

@@ -120,9 +120,8 @@ class TableItemState(ReadState):
             request = validated(make, found, "raw", {name: name for name in _TYPES})
             if request is not None:
                 now = dataclasses.replace(now, request=request, place=handle)
-        if not draft.owner.strip() and not _by_hand(draft):
-            found.missing.clear()
-            found.missing["owner"] = "enter an account, or the handle of a table below"
+        if not _by_hand(draft):  # the account comes first: what it gives cannot be missing
+            found.missing = {} if "owner" in found.errors else {"owner": now.needed_owner}
         now = now.with_versions(found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
         keys = self.found_keys if same else None
@@ -165,7 +164,8 @@ class TableItemState(ReadState):
             fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
         if owner in self.tables and not tables:
-            found.notes["owner"] = "its resources contain no tables"
+            named = found.notes.get("owner", "")
+            found.notes["owner"] = f"{named}{named and '; '}its resources contain no tables"
         if draft.table and owner != shown is not None:  # it is one of the previous owner's, and so are its types
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
@@ -184,6 +184,17 @@ class TableItemState(ReadState):
         else:
             draft = replace(draft, table="")
         return dataclasses.replace(self, entries=draft, owner=shown)
+
+    @property
+    def needed_owner(self) -> str:
+        """What to enter for the account, as long as the form has no table."""
+        typed = self.entries.owner.strip()
+        owner = Findings(names=self.names).address(typed) or ""
+        if typed and owner not in self.tables:
+            return "its tables have not been read yet"
+        whose = f"the resources of {self.names[owner]}" if owner in self.names else "its resources"
+        another = f"{whose} contain no tables: enter another account" if typed else "enter an account"
+        return f"{another}, or the handle of a table below"
 
     def with_key(self, kind: str | None, found: Findings) -> tuple[Self, Any]:
         """Return the state with the key's field and its JSON synchronized, and the key."""

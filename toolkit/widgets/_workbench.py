@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 100_000  # of a link's fragment; browsers have similar limits
 # Entries that links omit: signatures and keys, and the count of edits.
-_LEFT_OUT = frozenset({"seq", "signature", "signature_json", "sender_key", "fee_payer_key"})
+_LEFT_OUT = frozenset({"seq", "of", "signature", "signature_json", "sender_key", "fee_payer_key"})
 
 
 class Link(Struct, frozen=True):

@@ -415,6 +415,9 @@ function render({ model, el }) {
   function ask(what, more = {}) {
     if (what === asked && get("busy")) return;
     [asked, begun] = [what, false];
+    search.stop();
+    if (listed?.input === document.activeElement) guided = true; // a list would cover what the action says there
+    closeHits();
     for (const control of controls.values()) fillNamed(control);
     lookSoon.stop();
     look();
@@ -517,8 +520,9 @@ function render({ model, el }) {
       });
       fill(panel, pages.find((one) => one.title === title));
     };
-    pages.forEach(({ title, count }, n) => {
-      const text = count === null || count === undefined ? title : `${title} (${count.toLocaleString("en")})`;
+    pages.forEach(({ title, count, failed }, n) => {
+      const bad = failed ? `, ${failed.toLocaleString("en")} failed` : "";
+      const text = count === null || count === undefined ? title : `${title} (${count.toLocaleString("en")}${bad})`;
       const about = { type: "button", role: "tab", id: `${uid}-${kind}${n}`, "data-title": title, "aria-controls": `${uid}-${kind}` };
       list.append(make("button", { ...about, text, onclick: () => turn(title, true) }));
     });

@@ -79,7 +79,10 @@ function render({ model, el, host, signal }) {
   }
   const toGas = button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small");
   const row = make("div", { class: "ltk-switch-row" }, list, toGas);
-  const ready = () => (toGas.hidden = !["simulation", "view"].includes(get("selected")) || !get("_has_call"));
+  const ready = () => {
+    toGas.hidden = !["simulation", "view"].includes(get("selected"));
+    toGas.disabled = !get("_has_call");
+  };
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {

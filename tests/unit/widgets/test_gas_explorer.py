@@ -404,7 +404,7 @@ def test_a_saved_notebook_shows_the_figure_and_the_words(done):
     picture = form._picture()
     for words in (
         "0x1::m::count",
-        "search for steps in 0:-1",
+        "<td>a sample, then exactly where gas changes</td>",
         "toolkit.Study(",
         "<caption>Entries</caption>",
         '<img class="ltk-plot" width="480" alt="Gas of 1 call by ledger version" src="data:image/png;base64,',
@@ -590,7 +590,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
     mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
     mixed.run()
-    assert mixed._status == Status("good", "3 steps in gas, from 9 reads; not available before version 14.")
+    assert mixed._status == Status("hint", "3 steps in gas, from 9 reads; 1 not available before version 14.")
     mixed._do_add(None)
     assert mixed._status == Status()
     mixed.close()

@@ -20,7 +20,7 @@ from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._functions import ListedContract, matching
 from toolkit.widgets._messages import Status
-from toolkit.widgets._state import OUTDATED, Noted
+from toolkit.widgets._state import FAILS, OUTDATED, Noted
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -628,7 +628,7 @@ def test_a_saved_notebook_shows_a_picture(filled):
     html = filled._bundle()["text/html"]
     assert "0x1::aptos_account::transfer" in html
     assert "toolkit.SimulationRequest" in html
-    assert "Run the cell to use the form" in html
+    assert "Run the cell to use it" in html
 
 
 def test_an_old_draft_of_a_browser_does_no_harm(filled):
@@ -849,11 +849,11 @@ def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
-    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
+    assert (filled._findings.code_note[: len(FAILS)], filled.python) == (FAILS, "")
     filled.request = REQUEST.replace(payload=TRANSFER.replace(function="0x1::aptos_account::nothing"))
     filled.check()
     assert "function" in filled.errors
-    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
+    assert (filled._findings.code_note[: len(FAILS)], filled.python) == (FAILS, "")
 
 
 def test_each_result_has_a_number(simulation, filled):
@@ -920,7 +920,29 @@ def test_calls_run_in_order_on_one_fork_at_a_version():
         assert "0xfa17::vault::withdraw" in set(functions)
         assert "0xfa17::vault::withdraw" in page(builder, "Gas")
         assert builder._stale == ""
+        assert builder._origin == "a fork of version 3,000, after 1 call"  # a state that the ledger never had
         press(builder, "drop_call", number=0)
         assert builder._stale
         assert builder._now.wanted.earlier == ()
+        builder.simulate()
+        assert builder._origin.startswith("version 3,000, ledger time ")
+        builder.close()
+
+
+def test_a_sequence_of_which_a_call_fails_is_not_green():
+    """The message and the page say which; a saved notebook has the page."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        for amount, kind in ((10**18, "mixed"), (10**18, "bad")):
+            builder.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b", amount)))
+            type_in(builder, at="version", version="-1")
+            press(builder, "keep_call")
+            builder.request = REQUEST.replace(
+                payload=TRANSFER.replace(arguments=("0xb0b", 5 if kind == "mixed" else amount))
+            )
+            builder.simulate()
+            assert builder._status.kind == kind
+        sequence = next(one for one in builder._pages if one.title == "Sequence")
+        assert (sequence.count, sequence.failed) == (3, 3)
+        assert sequence.html in builder._picture()
         builder.close()

@@ -16,6 +16,7 @@ from toolkit.widgets._gas_explorer import INCOMPLETE, StudyState
 from toolkit.widgets._readings import ViewState, Wanted
 from toolkit.widgets._simulation_builder import SimulationState, WantedSimulation
 from toolkit.widgets._state import (
+    FAILS,
     OUTDATED,
     UNFILLED,
     Answer,
@@ -42,10 +43,13 @@ ABI = decode_module_abi(
         "exposed_functions": [
             {"name": "pay", "is_entry": True, "params": ["&signer", "address", "u64"]},
             {"name": "price", "is_view": True, "params": ["u64"], "return": ["u64"]},
+            {"name": "count", "is_view": True, "params": [], "return": ["u64"]},
+            {"name": "of", "is_view": True, "generic_type_params": [{"constraints": []}], "return": ["u64"]},
         ],
         "structs": [],
     }
 )
+PRICE, COUNT, OF = "0x5407::shop::price", "0x5407::shop::count", "0x5407::shop::of"
 HANDLE = "0x" + "5c" * 32
 
 
@@ -66,8 +70,8 @@ def known(name):
     """Return the event of a look-up that found a function of the shop."""
     abi = next(one for one in ABI.exposed_functions if one.name == name.rpartition("::")[2])
     function = ResolvedFunction(str(toolkit.move.FunctionId.parse(name)), abi, Abis())
-    call = function.with_types(())
-    return Learned({"functions": {function.name: function}, "resolved": {(function.name, ()): call}})
+    call = function.with_types(("",) * len(abi.generic_type_params))
+    return Learned({"functions": {function.name: function}, "resolved": {(function.name, call.type_arguments): call}})
 
 
 def typed(state, **entries):
@@ -130,6 +134,60 @@ def test_fields_and_json_are_two_forms_of_the_same_arguments(filled):
     assert (list(broken.findings.errors), broken.code_note) == (["arguments"], OUTDATED)
 
 
+def fields_of(part, path=()):
+    """Return the paths of the controls in a part."""
+    inside = getattr(part, "fields", ())
+    paths = [one for step, field in inside for one in fields_of(field, path if step == "" else (*path, str(step)))]
+    return [".".join(path), *paths]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["answered", "before the answer"])
+def test_another_function_has_no_entries_of_the_last_one(late):
+    """Nor if the browser sends them again, because it has not received the answer to its last edit."""
+    state = step(typed(ViewState(), function=PRICE), known(PRICE))
+    state = typed(state, arguments=("5",), lead="fields")
+    assert state.request.arguments == (5,)
+    held = state.entries
+    for text in ("", "0x5407::shop::coun", COUNT):
+        entries = replace(held if late else state.entries, function=text, seq=state.entries.seq + 1)
+        state = step(state, Edited(entries, typed=True))
+    state = step(step(state, known(COUNT)), Pressed())
+    assert (state.entries.arguments, state.entries.raw, state.errors) == ((), "", {})
+    late_edit = replace(held, function=COUNT, at="version", version="7", seq=state.entries.seq + 1)
+    state = step(state, Edited(late_edit, typed=True))
+    assert (state.request, state.versions) == (toolkit.ViewFunction(COUNT), 7)
+
+
+def test_the_type_of_a_generic_function_goes_with_it():
+    """Also if the function has no arguments."""
+    state = step(typed(ViewState(), function=OF), known(OF))
+    state = typed(state, type_arguments=("u8",))
+    assert state.entries.type_arguments == ("u8",)
+    state = step(typed(state, function=COUNT), known(COUNT))
+    assert (state.entries.type_arguments, state.errors, state.request) == ((), {}, toolkit.ViewFunction(COUNT))
+
+
+@pytest.mark.parametrize("raw", ['["elm"]', "[", "5"])
+def test_each_error_has_a_field(raw):
+    """Arguments in a link, of a function that takes none, are shown where they can be removed."""
+    state = step(ViewState(), Restored({"function": COUNT, "raw": raw}))
+    state = step(step(state, known(COUNT)), Pressed())
+    shown = {"arguments" if path == "raw" else path for path in fields_of(state.fields)}
+    assert state.errors.keys() == {"arguments"} <= shown
+    assert typed(state, raw="", lead="raw").errors == {}
+
+
+def test_code_of_the_present_entries_is_not_out_of_date():
+    """What is known of them may change without an edit; the next edit that gives no request makes the code older."""
+    state = typed(ViewState(), function=PRICE, raw='["x"]')
+    assert (state.request.arguments, state.code_note) == (("x",), "")
+    state = step(state, known(PRICE))
+    assert state.code_note.startswith(FAILS)
+    assert typed(state, raw='["y"]', lead="raw").code_note == OUTDATED
+    missing = step(typed(ViewState(), function=PRICE), Learned({"looked": {"function": "there is none"}}))
+    assert missing.code_note == f"{FAILS}: there is none"
+
+
 def test_an_answer_is_of_what_was_asked(filled):
     """It is out of date as soon as the entries ask for something else, and again the answer when they are undone."""
     asked = filled.wanted
@@ -149,6 +207,13 @@ def test_a_simulation_at_a_version_is_another_simulation(filled):
     at = typed(filled, at="version", version="-1")
     assert at.wanted == WantedSimulation(filled.request, -1)
     assert typed(filled, at="version", version="x").errors.keys() == {"version"}
+
+
+def test_a_call_with_an_error_is_not_studied(filled):
+    """Nothing leads on from it."""
+    assert filled.has_call
+    assert not typed(filled, arguments=("0xb0b", "x"), lead="fields").has_call
+    assert not step(filled, Learned({"looked": {"function": "there is none"}})).has_call
 
 
 def test_what_the_node_refuses_goes_with_the_next_edit(filled):

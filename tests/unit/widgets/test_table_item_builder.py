@@ -167,6 +167,7 @@ def test_no_item_is_an_answer(builder, recwarn):
     assert (builder.errors, builder._status.kind) == ({}, "hint")
     assert "No item with this key at version 4,999" in page(builder, "No item")
     assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
+    assert builder._origin == "version 4,999 (the head), ledger time 2026-06-28 22:04:48 UTC"
     builder.versions = "0:-1/5"
     builder.read()
     assert builder._status == Status("hint", "No item with this key at any of 5 versions")
@@ -274,9 +275,20 @@ def test_a_request_comes_out_as_it_went_in(builder, request_, text):
 def test_an_account_without_tables(builder):
     """The note says so; the handle can be typed."""
     type_in(builder, owner="0xb0b")
-    assert builder._findings.notes["owner"] == "its resources contain no tables"
+    assert builder._findings.notes["owner"] == "= bob; its resources contain no tables"
     assert spec(builder, "table") is None
     assert builder._draft.table == ""
+
+
+@pytest.mark.parametrize("owner", ["", "zzz", "0xb0b"])
+def test_without_a_table_only_the_account_is_wrong(builder, owner):
+    """What the account would give is not missing; with a handle, its types are."""
+    builder.owner = owner
+    builder.read()
+    assert builder.errors.keys() == {"owner"}
+    assert builder.result is None
+    builder.handle = "0x1"
+    assert builder.errors.keys() >= {"key_type", "value_type"}
 
 
 def test_another_node_forgets_tables_and_keys(builder):

@@ -145,16 +145,16 @@ def test_a_plan(builder):
     builder.read()
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
-    assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
-    assert builder._status == Status("mixed", "9 reads, versions 0 to 4,999; 1 failed")
+    assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Not available", 1)]
+    assert builder._status == Status("hint", "9 reads, versions 0 to 4,999; 1 not available")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
     assert "gas: 3 gas units at version 624, 21 gas units at version 4,999; 2 different values from 3 to 21" in words
     assert base64.b64decode(re.search(r"base64,([^\"]*)", shown)[1]).startswith(b"\x89PNG")
     assert "Model gas" in shown
-    assert "can&#x27;t be found" in page(builder, "Failed")
-    assert "invalid_input" in page(builder, "Failed")
+    assert "can&#x27;t be found" in page(builder, "Not available")
+    assert "invalid_input" in page(builder, "Not available")
     assert "1,249" in page(builder, "Rows")
     assert "ledger version" in page(builder, "Rows")
 
@@ -174,6 +174,28 @@ def test_a_plan_that_is_clipped_is_said(builder, recwarn):
     assert len(builder.result) == 2
     assert "versions 5,000 to 6,000 do not exist yet; reading to 4,999" in page(builder, "Figure")
     assert not recwarn.list
+
+
+def test_versions_before_the_function_existed_did_not_fail(node, recwarn):
+    """The code at the last one does not have it. The Gas form says the same in the same colour."""
+    builder = ViewBuilder(node, function="0xfa17::vault::share_price")
+    builder.versions = "0:40/10"
+    builder.read()
+    study = GasExplorer(node)
+    study.study = toolkit.Study(calls=["0xfa17::vault::share_price"], versions="0:40/10", node=node)
+    study.run()
+    for form in (builder, study):
+        assert form._status.kind == "hint"
+        assert "4 not available" in form._status.text
+        assert [(one.title, one.count) for one in form._pages if one.kept] == [("Not available", 4)]
+        assert "can&#x27;t be found" in form._picture()
+    builder.function, builder.arguments, builder.versions = "0xcafe::registry::record_of", '["elm-828"]', "4000:-1/5"
+    builder.read()  # it aborts until the name is registered
+    assert builder._status.kind == "mixed"
+    assert [(one.title, one.count) for one in builder._pages if one.kept] == [("Failed", 4)]
+    assert "(2026-06-25 07:40:48 UTC)" in builder._pages[1].html
+    builder.close()
+    study.close()
 
 
 def test_all_versions_failed(builder, recwarn):
