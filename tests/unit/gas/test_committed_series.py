@@ -384,7 +384,7 @@ def test_growth_that_begins_a_few_transactions_after_a_change_is_no_sure_step():
 
 def test_a_level_that_held_two_ways_is_compared_with_both():
     """Ways of 8 and 10 look like one level, and times ten they are two: only all calls together are comparable."""
-    before, after = [8] * 9 + [10] * 2, [78] * 6 + [92] * 7
+    before, after = [8, 8, 8, 10, 8, 8, 8, 8, 10, 8, 8], [92, 78] * 6 + [92]
     [step] = analyse(frame_of(np.array(before + after)), [at(len(before))]).steps
     assert (step.before, step.after) == (pytest.approx(92 / 11), pytest.approx(1112 / 13))
     assert (step.count_before, step.count_after, step.way, step.doubts) == (11, 13, False, (Doubt.LEVELS,))
