@@ -192,14 +192,14 @@ def test_the_recorded_ways_come_out_as_their_truth(shared_data):
     changes = [Change(359, Cause.CODE, "B x2.1"), Change(902, Cause.CODE, "both +3 %")]
     found = analyse(pd.DataFrame(rows), changes)
     assert [(s.causes[0].ledger_version, s.part, s.way, s.before, s.after) for s in found.steps] == [
-        (359, Part.EXECUTION, 1, 87, 179),
-        (902, Part.EXECUTION, 0, 31, 32),
-        (902, Part.EXECUTION, 1, 179, 184),
+        (359, Part.EXECUTION, True, 87, 179),
+        (902, Part.EXECUTION, True, 31, 32),
+        (902, Part.EXECUTION, True, 179, 184),
     ]
     assert found.unexplained == found.growth == ()
     [(before, after)] = {(mix.version_before, mix.version_after) for mix in found.mix}
     assert before < 691 + 10
     assert after > 691 - 10
-    [dear] = [mix for mix in found.mix if mix.stratum == "way B"]
+    [_, dear] = found.mix
     assert dear.share_before < 0.6
     assert dear.share_after > 0.75

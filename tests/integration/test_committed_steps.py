@@ -114,7 +114,7 @@ def test_a_single_transaction_of_a_way_has_a_level_where_gas_grows(tmp_path):
         ledger.commit(f"{HOME}::shop::note", key, sender="0xb0b")
     run = run_of(ledger, tmp_path / "run", "note")
     assert not run.growth.empty
-    [(count, first, last)] = rows(run.levels[run.levels["stratum"] == "way B"], "count", "gas_first", "gas_last")
+    [(count, first, last)] = rows(run.levels[run.levels["count"] == 1], "count", "gas_first", "gas_last")
     assert (count, first) == (1, last)
 
 
@@ -247,3 +247,24 @@ def test_an_incomplete_run_says_that_it_did_not_judge(upgraded, tmp_path):
     [unjudged] = found.coverage.unjudged
     assert (unjudged.label, unjudged.readings, unjudged.min_gas, unjudged.max_gas) == ("sell", 80, 38, 332)
     assert "not complete" in unjudged.reason
+
+
+def test_what_a_tenfold_schedule_did_to_deposits_is_what_their_transactions_say(tmp_path):
+    """Totals are means of the transactions compared, parts of one change add up, and no level is what nobody paid."""
+    calls = {"deposit": "0xfa17::vault::deposit", "place": "0xb00c::order_book::place"}
+    versions = {name: {"committed": function, "versions": "2000:-1"} for name, function in calls.items()}
+    run = toolkit.Study(calls=versions, versions=[4000]).run(tmp_path / "run", progress=False)
+    paid = run.observations.dropna(subset=["execution_gas_units"])
+    steps = run.steps
+    deposits = paid[(paid["label"] == "deposit") & (paid["storage_fee_octas"] == 0)]
+    near = deposits[deposits["ledger_version"].between(2_252, 3_501)]
+    [step] = steps[steps["stratum"].eq("no new slots") & steps["part"].eq("execution")].to_dict("records")
+    assert (step["count_before"], step["total_before"]) == (len(near), pytest.approx(near["gas_used"].mean()))
+    assert step["change_percent"] == pytest.approx(922.7, abs=0.1)
+    assert len(step["uncertain"]) > 0
+    for level in run.levels.itertuples():
+        there = paid["ledger_version"].between(level.version_first, level.version_last)
+        gas = paid.loc[there & (paid["label"] == level.label), "gas_used"]
+        assert gas.min() <= min(level.gas_first, level.gas_last) <= max(level.gas_first, level.gas_last) <= gas.max()
+    after = run.levels[(run.levels["label"] == "place") & (run.levels["version_first"] > 4_248)]
+    assert (after[["gas_first", "gas_last"]] <= 308).all(axis=None)

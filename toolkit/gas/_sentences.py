@@ -452,7 +452,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
         if change.parts:
             return f"{units} in total on both sides ({short_change(change, name)})"
         if change.count > 1:
-            return f"back to {units} in {change.count:,} steps"
+            return f"{change.lowest:,} to {change.highest:,} gas units in {change.count:,} steps, back to {after:,}"
         return f"same gas ({units}), different outcome"
     return _failure_text(change, name)
 

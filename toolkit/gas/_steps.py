@@ -212,6 +212,8 @@ class StepChange:
         False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
         Stratum of committed transactions; empty for views. Its gas is the mean of the transactions compared, rounded.
+    lowest, highest : int or None
+        Least and most gas of a drift.
     parts : tuple of PartChange
         The parts of committed gas that changed.
     count_before, count_after : int or None
@@ -234,6 +236,8 @@ class StepChange:
     success_before: bool | None = None
     success_after: bool | None = None
     stratum: str = ""
+    lowest: int | None = None
+    highest: int | None = None
     parts: tuple[PartChange, ...] = ()
     count_before: int | None = None
     count_after: int | None = None
@@ -353,7 +357,9 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     first = rows[0]
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
-        kinds.setdefault((row["label"], row["stratum"]) if row.get("part") else (number,), []).append(row)
+        # Parts that were judged on different transactions do not add up to one total.
+        key = (row["label"], *(row[name] for name in _COMPARED_GAS)) if row.get("part") else (number,)
+        kinds.setdefault(key, []).append(row)
     return StepGroup(
         version_before=first["version_before"],
         version_after=first["version_after"],
@@ -374,7 +380,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
     if not rows[0].get("part"):
         known = {name: rows[0].get(name) for name in _OF_VIEWS}
         return StepChange(**known | {"source": known["source"] or Source.VIEW.value})
-    first = max(rows, key=lambda row: row["count_before"] + row["count_after"])
+    first = rows[0]
     return StepChange(
         **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
@@ -387,7 +393,8 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
 
 
 _OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "error_message", "success") for side in ("before", "after")]
-_OF_VIEWS = ["label", "source", "count", *_OUTCOMES]
+_OF_VIEWS = ["label", "source", "count", "lowest", "highest", *_OUTCOMES]
+_COMPARED_GAS = ("stratum", "count_before", "count_after", "total_before", "total_after")
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 
 
@@ -431,9 +438,10 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `steps` and ``count`` (int64, number of steps). A merged row spans the first to the last of its
-        steps, is not ``exact``, has the explanation of the largest step, and has no change or transaction. Calls keep
-        their order; the rows of each call are sorted by version.
+        The columns of `steps`, ``count`` (int64, number of steps), and ``lowest`` and ``highest`` (gas units; null if
+        the call fails on both sides). A merged row spans the first to the last of its steps, is not ``exact``, has the
+        explanation of the largest step, and has no change or transaction. Calls keep their order; the rows of each call
+        are sorted by version.
 
     Raises
     ------
@@ -455,6 +463,9 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     result = rows.iloc[starts].reset_index(drop=True).assign(count=(ends - starts + 1).astype("int64"))
     for name in [name for name in rows.columns if name.endswith("_after")]:
         result[name] = rows[name].iloc[ends].array
+    gas = rows[["gas_before", "gas_after"]].astype("Int64")
+    result["lowest"] = gas.min(axis=1).groupby(np.cumsum(new)).min().array
+    result["highest"] = gas.max(axis=1).groupby(np.cumsum(new)).max().array
     single = result["count"] == 1
     result["exact"] = result["exact"].where(single, other=False)
     for name in {"change", "change_percent", "transaction_hash", "time"}.intersection(rows.columns):

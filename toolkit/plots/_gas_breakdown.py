@@ -55,8 +55,8 @@ def gas_breakdown(
         Simulations (one, a list, or a mapping of names to simulations), the result of `fetch_simulations` or
         `fetch_transactions`, its frame ``transactions``, or ``run.observations``. Views are omitted, since their gas is
         not split. If a call was simulated several times, only the last simulation is drawn. Committed transactions of a
-        call have one bar for each of the 6 most frequent strata (such as failed transactions); it shows the last
-        transaction of the stratum. Only the 40 bars with the most gas are drawn.
+        call have one bar for each of the 6 most frequent strata, such as those that fail or pay for storage; it shows
+        the last transaction of the stratum. Only the 40 bars with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. Transactions that spent nothing on these parts have no bar.
     ax : Axes, optional
@@ -119,7 +119,8 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     observations : DataFrame
-        A frame like `Run.observations`. If it has the column ``slots_created``, strata also depend on that column.
+        A frame like `Run.observations`. If it has the column ``slots_created``, strata also depend on that column; if
+        not, on whether a transaction pays for storage, since the price of a slot is not known.
 
     Returns
     -------
@@ -132,6 +133,8 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     rows = observations[observations["execution_gas_units"].notna()]
     if "ledger_version" in rows.columns:
         rows = rows.sort_values("ledger_version", kind="stable")
+    if "slots_created" not in rows.columns:
+        rows = rows.assign(pays_storage=rows["storage_fee_octas"].fillna(0) > 0)
     committed = rows["source"] == Source.COMMITTED
     keys = ["label", "source"]
     alone = rows[~committed]

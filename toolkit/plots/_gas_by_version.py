@@ -93,7 +93,8 @@ def gas_by_version(
         mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
-        `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
+        `steps` has the change, and is interrupted where the change is unknown; if transactions take several ways, each
+        way is a line, from its first to its last transaction. The transactions become small dots. For
         a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only the
         most frequent stratum of each call is named, by its call. Lines that end long before the others have no name.
     timeline : DataFrame, optional
@@ -408,8 +409,12 @@ def _joined(ends: Floats, gas: Floats, changes: Sequence[float]) -> tuple[Floats
         Versions at which the call steps.
     """
     corners: list[tuple[float, float]] = []
-    for (first, last), (low, high) in zip(ends.tolist(), gas.tolist(), strict=True):
-        if corners and corners[-1][1] != low:
+    # Which way after a change is which way before it is not known.
+    alone = ((ends[:, :1] <= ends[:, 1]) & (ends[:, 1:] >= ends[:, :1].T)).sum(axis=1) == 1
+    for place, ((first, last), (low, high)) in enumerate(zip(ends.tolist(), gas.tolist(), strict=True)):
+        if corners and not alone[place - 1 : place + 1].all():
+            corners.append((first, np.nan))
+        elif corners and corners[-1][1] != low:
             at, before = corners[-1]
             known = [first] if first - at == 1 else [change for change in changes if at < change <= first]
             corners += [(known[0], before), (known[0], low)] if len(known) == 1 else [(first, np.nan)]

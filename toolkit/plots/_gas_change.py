@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import change_place
+from toolkit._present.text import change_place, relative_change
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -38,8 +38,9 @@ def gas_change(
 ) -> Axes:
     """Draw gas before (hollow) and after (filled) each change, for at most the 30 largest changes.
 
-    A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
-    transactions have a row for each stratum and part of the gas: execution, io, storage and refund.
+    A drift (many small steps of one call with one cause) is merged into one row per stretch, whose line spans its least
+    and most gas. Steps of committed transactions have a row for each stratum and part of the gas: execution, io,
+    storage and refund. Uncertain steps are dashed, and last.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def gas_change(
     -------
     Axes
         The x axis is in gas units. There is one row per change, in the order of the frame, or the largest
-        changes first if not all are drawn.
+        changes first if not all are drawn; uncertain ones come after the others.
 
     Raises
     ------
@@ -84,12 +85,14 @@ def gas_change(
     before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
-    known = known.assign(_name=[_row_name(row, placed=placed) for row in plain_rows(known)])
+    named = [_row_name(row, placed=placed) for row in plain_rows(known)]
+    known = known.assign(_name=named, _uncertain=[bool(row.get("uncertain")) for row in plain_rows(known)])
     most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
     rows = style.largest(known, np.abs(np.log(after / before)), most)
     if title is None:
         all_drawn = len(rows) == len(known)
         title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} gas changes"
+    rows = rows.sort_values("_uncertain", kind="stable")
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
@@ -109,20 +112,32 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places, grey = np.arange(len(rows)), style.muted(ax)
     style.name_rows(ax, [*rows["_name"]], below=0.6, above=0.6)
-    ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
+    low, high = (rows.get(name, rows["gas_before"]).to_numpy(np.float64) for name in ("lowest", "highest"))
+    low, high = np.fmin(np.minimum(before, after), low), np.fmax(np.maximum(before, after), high)
+    for name, chosen in (("solid", ~rows["_uncertain"].to_numpy()), ("dashed", rows["_uncertain"].to_numpy())):
+        colors = [colour for colour, one in zip(colours, chosen, strict=True) if one]
+        line: dict[str, Any] = {"colors": colors, "linewidth": 2.2, "alpha": 0.55, "linestyles": name}
+        ax.hlines(places[chosen], low[chosen], high[chosen], **line, gid="span")
     look: dict[str, Any] = {"zorder": 3, "clip_on": False}
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, **look, gid="before")
     ax.scatter(after, places, s=38, color=colours, **look, gid="after")
     for name, face in (("before", style.paper(ax)), ("after", grey)):
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
-    texts = []
-    for row in plain_rows(rows):
-        sides = int(row["gas_before"]), int(row["gas_after"])
-        change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), *sides, None, None)
-        # Worded as in the report and in `Run.explain`; a row has no room for the sentence about equal gas.
-        texts.append("same gas" if sides[0] == sides[1] else short_change(change, figure_text))
-    style.gas_rows(ax, before, after)
-    style.write_ends(ax, np.maximum(before, after), texts, gid="change")
+    texts = [_change_text(row) for row in plain_rows(rows)]
+    style.gas_rows(ax, low, high)
+    style.write_ends(ax, high, texts, gid="change")
+
+
+def _change_text(row: dict[str, Any]) -> str:
+    """Return how gas changed, worded as in the report and in `Run.explain`."""
+    before, after, count = int(row["gas_before"]), int(row["gas_after"]), int(row.get("count", 1))
+    if before == after:  # a row has no room for the sentence about equal gas
+        low, high = row.get("lowest"), row.get("highest")
+        return "same gas" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {after:,}"
+    if row.get("part") and row.get("change_percent") is not None:  # of the levels before they were rounded
+        moved: str = relative_change(100, 100 + row["change_percent"])
+        return f"{moved}, uncertain" if row["_uncertain"] else moved
+    return short_change(StepChange(row["label"], row.get("source") or "", count, before, after), figure_text)
 
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:

@@ -26,7 +26,8 @@ def frame_of(execution, *, io=2, storage=0, every=10, **columns):
     count = len(execution)
     versions = 1_000 + every * np.arange(count)
     paid = {"execution_gas_units": execution, "io_gas_units": io, "storage_fee_octas": storage}
-    return pd.DataFrame({"ledger_version": versions, "gas_unit_price": 100, **paid, **columns})
+    used = np.asarray(execution) + io + np.asarray(storage) / 100
+    return pd.DataFrame({"ledger_version": versions, "gas_unit_price": 100, "gas_used": used, **paid, **columns})
 
 
 def at(position, kind=CODE, parts=frozenset(Part), what="upgrade"):
@@ -198,7 +199,7 @@ def test_an_option_that_an_upgrade_adds_is_not_a_rise():
     """A quarter of the calls take a dear way that did not exist before; the others cost the same."""
     new = (np.arange(300) >= 150) & (np.random.default_rng(4).random(300) < 0.25)
     [step] = analyse(frame_of(np.where(new, 340, 100)), [at(150)]).steps
-    assert (step.before, step.after, step.way, step.doubts) == (None, 340, 1, (Doubt.OPTION,))
+    assert (step.before, step.after, step.way, step.doubts) == (None, 340, True, (Doubt.OPTION,))
     assert 0.15 < step.share < 0.35
 
 
@@ -314,25 +315,26 @@ def two_ways(before, after, *, at_row=200, more=0):
 @pytest.mark.parametrize(
     ("before", "after", "moved"),
     [
-        ((32, 87), (32, 180), {1: (87, 180)}),  # one way doubles
-        ((32, 87), (33, 90), {0: (32, 33), 1: (87, 90)}),  # both by a unit or three
-        ((50, 100), (100, 200), {0: (50, 100), 1: (100, 200)}),  # a level takes the place of another
-        ((50, 100), (90, 140), {0: (50, 90), 2: (100, 140)}),  # both by 40, such as a slot more
-        ((30, 60), (90, 60), {0: (30, 90)}),  # a way becomes the dearer one
+        ((32, 87), (32, 180), {(87, 180)}),  # one way doubles
+        ((32, 87), (33, 90), {(32, 33), (87, 90)}),  # both by a unit or three
+        ((50, 100), (100, 200), {(50, 100), (100, 200)}),  # a level takes the place of another
+        ((50, 100), (90, 140), {(50, 90), (100, 140)}),  # both by 40, such as a slot more
+        ((30, 60), (90, 60), {(30, 90)}),  # a way becomes the dearer one
     ],
 )
 def test_a_way_that_moves_is_a_step_of_that_way(before, after, moved):
     """Levels before and after a change are linked: a way keeps its level or moves to another, and the other stays."""
     found = analyse(two_ways(before, after), [at(200)])
-    assert {step.way: (step.before, step.after) for step in found.steps} == moved
+    assert {(step.before, step.after) for step in found.steps} == moved
+    assert all(step.way for step in found.steps)
     assert all(step.causes and step.low <= step.change <= step.high for step in found.steps)
     assert found.unexplained == found.growth == found.mix == ()
 
 
 def test_a_way_that_comes_to_cost_what_another_does_is_a_step_with_a_doubt():
-    """From 30 and 60 to 60 for all: way A has no level of its own any longer, or nobody takes it."""
+    """From 30 and 60 to 60 for all: the cheap way has no level of its own any longer, or nobody takes it."""
     [step] = analyse(two_ways((30, 60), (60, 60)), [at(200)]).steps
-    assert (step.way, step.before, step.after) == (0, 30, None)
+    assert (step.way, step.before, step.after) == (True, 30, None)
     assert step.doubts == (Doubt.OPTION,)
 
 
@@ -380,13 +382,29 @@ def test_growth_that_begins_a_few_transactions_after_a_change_is_no_sure_step():
     assert not any(step.sure for step in found.steps)
 
 
+def test_a_level_that_held_two_ways_is_compared_with_both():
+    """Ways of 8 and 10 look like one level, and times ten they are two: only all calls together are comparable."""
+    before, after = [8, 8, 8, 10, 8, 8, 8, 8, 10, 8, 8], [92, 78] * 6 + [92]
+    [step] = analyse(frame_of(np.array(before + after)), [at(len(before))]).steps
+    assert (step.before, step.after) == (pytest.approx(92 / 11), pytest.approx(1112 / 13))
+    assert (step.count_before, step.count_after, step.way, step.doubts) == (11, 13, False, (Doubt.LEVELS,))
+    assert step.total_after - step.total_before == pytest.approx(step.change)
+
+
+def test_a_level_is_not_divided_by_a_few_calls_of_another_kind():
+    """Two dear calls among many are no reason to doubt what the others pay."""
+    after = [100] * 98 + [240] * 2
+    [step] = analyse(frame_of(np.array([30] * 100 + after)), [at(100)]).steps
+    assert (step.before, step.after, step.count_after, step.doubts) == (30, 100, 98, ())
+
+
 def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():
     """The shares of two ways move at a change of code from 25 to 75 %, and no cost does."""
     way = np.random.default_rng(3).random(300) < np.where(np.arange(300) < 150, 0.25, 0.75)
     found = analyse(frame_of(np.where(way, 87, 32)), [at(150)])
     assert found.steps == found.unexplained == found.growth == ()
     assert {(mix.version_before, mix.version_after) for mix in found.mix} == {(2_490, 2_500)}
-    assert {mix.stratum for mix in found.mix} == {"way A", "way B"}
+    assert {mix.stratum for mix in found.mix} == {"at 34 gas", "at 89 gas"}
 
 
 @pytest.mark.parametrize("more", [12, 40])

@@ -129,9 +129,9 @@ def test_small_steps_that_end_where_they_began_are_one_line():
     """A drift whose gas is the same on both sides is described, and has its number of steps."""
     lines = words(*(row(version, units) for version, units in enumerate([10, 11, 10, 11, 10, 90, 91, 90], start=1)))
     assert [line for line in lines if line.startswith("  ")] == [
-        "  a: back to 10 gas units in 4 steps",
+        "  a: 10 to 11 gas units in 4 steps, back to 10",
         "  a: from 10 to 90 gas units (×9)",
-        "  a: back to 90 gas units in 2 steps",
+        "  a: 90 to 91 gas units in 2 steps, back to 90",
     ]
 
 

@@ -139,3 +139,35 @@ def test_strata_of_changes_are_whole_and_begin_with_their_outcome_in_small_figur
     wide, small = gas_change(frame), gas_change(frame, figsize=(4, 3))
     assert {label.get_text().split("\n")[1] for label in wide.get_yticklabels()} == {kind}
     assert all("3,502, failing" in label.get_text() for label in small.get_yticklabels())
+
+
+def test_uncertain_changes_are_dashed_and_last() -> None:
+    """A reader sees which changes the frame doubts, and numbers are those of the levels before rounding."""
+    names = ["label", "part", "stratum", "gas_before", "gas_after", "change_percent", "uncertain"]
+    found = [("a", "io", "one", 8, 86, 922.7, ["few"]), ("b", "io", "one", 5, 50, 900.0, [])]
+    axes = gas_change(pd.DataFrame(found, columns=names))
+    assert [label.get_text()[0] for label in axes.get_yticklabels()] == ["b", "a"]
+    lines = {
+        line.get_segments()[0][0][1]: line.get_linestyles() for line in axes.collections if line.get_gid() == "span"
+    }
+    assert lines[0] != lines[1]
+    assert [text.get_text() for text in axes.texts if text.get_gid() == "change"] == ["×10", "×10.2, uncertain"]
+
+
+def test_a_drift_that_ends_where_it_began_spans_what_it_cost_between() -> None:
+    """From 4 to 5 and back twice is not "same gas"."""
+    gas = [4, 5, 4, 5, 4, 5, 4]
+    frame = pd.DataFrame({"label": "a", "gas_before": gas[:-1], "gas_after": gas[1:], "cause": "state", "exact": True})
+    frame = frame.assign(version_before=range(6), version_after=range(1, 7))
+    axes = gas_change(frame)
+    [line] = [one for one in axes.collections if one.get_gid() == "span" and len(one.get_segments())]
+    assert line.get_segments()[0][:, 0].tolist() == [4, 5]
+
+
+def test_committed_transactions_that_pay_for_storage_have_a_bar_of_their_own() -> None:
+    """Which transaction is the last one does not decide whether storage is seen."""
+    columns = ["label", "source", "ledger_version", "gas_used", "execution_gas_units", "io_gas_units"]
+    paid = [("a", "committed", place, 12 + 400 * (place % 4 == 0), 8, 4) for place in range(40)]
+    frame = pd.DataFrame(paid, columns=columns).assign(gas_unit_price=100, success=True)
+    split = breakdown(frame.assign(storage_fee_octas=[40_000 * (place % 4 == 0) for place in range(40)]))
+    assert split[["count", "storage"]].to_numpy().tolist() == [[30, 0], [10, 400]]

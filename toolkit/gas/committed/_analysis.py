@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +44,7 @@ class Doubt(StrEnum):
     LATE = "the difference begins a few calls before or after the change"
     ROUNDING = "rounding can make a change of one gas unit"
     OPTION = "an option may have been added or removed instead"
+    LEVELS = "which level of gas became which is not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,6 @@ class SeriesStep(levels.Difference):
         Name of the stratum.
     version_before, version_after : int
         Versions of the calls next to the place.
-    total_before, total_after : float or None
-        Mean gas of the whole transactions in gas units, at the level of the part.
     causes : tuple of Change
         The change, or the set of changes with fewer than five calls between them; empty if no change explains the step.
     doubts : tuple of Doubt
@@ -74,8 +72,6 @@ class SeriesStep(levels.Difference):
     stratum: str
     version_before: int
     version_after: int
-    total_before: float | None
-    total_after: float | None
     causes: tuple[Change, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     weak: bool = False
@@ -84,6 +80,12 @@ class SeriesStep(levels.Difference):
     def sure(self) -> bool:
         """Whether nothing casts doubt on it."""
         return not self.doubts
+
+    @property
+    def named(self) -> str:
+        """The stratum, and the way by its gas before, or after if it is new."""
+        gas = self.total_after if self.total_before is None else self.total_before
+        return words(self.stratum, gas if self.way else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ class Analysis:
     strata : tuple of Stratum
     few : tuple of FewCalls
         What could not be judged because there are too few calls, once for all parts.
+    shifts : tuple of (str, int)
+        Strata and versions from which a part of theirs, or how often callers take its ways, shifts without a change.
     """
 
     steps: tuple[SeriesStep, ...] = ()
@@ -159,6 +163,7 @@ class Analysis:
     mix: tuple[ShareChange, ...] = ()
     strata: tuple[Stratum, ...] = ()
     few: tuple[FewCalls, ...] = ()
+    shifts: tuple[tuple[str, int], ...] = ()
 
 
 def analyse(frame: pd.DataFrame, changes: Iterable[Change]) -> Analysis:
@@ -209,18 +214,19 @@ def analyse(frame: pd.DataFrame, changes: Iterable[Change]) -> Analysis:
         mix=tuple(sorted([*_mix_of_strata(observations, large, timeline), *mix], key=lambda one: one.version_before)),
         strata=tuple(strata),
         few=tuple({(one.changes, one.stratum, one.between): one for one in reversed(few)}.values())[::-1],
+        shifts=tuple((line.stratum, version) for line in lines for version in line.shifts()),
     )
 
 
-def _order(step: SeriesStep) -> tuple[int, int, str, int]:
+def _order(step: SeriesStep) -> tuple[int, int, str, float]:
     version = step.causes[0].ledger_version if step.causes else step.version_before
-    return version, list(Part).index(step.part), step.stratum, step.way or 0
+    return version, list(Part).index(step.part), step.stratum, step.before or step.after or 0
 
 
-def words(stratum: str, way: int | None) -> str:
-    """Return a stratum and one of its ways, a letter in the order of the levels, in words."""
-    named = [stratum] if stratum != ALL_TRANSACTIONS or way is None else []
-    return ", ".join([*named, *([] if way is None else [f"way {ascii_uppercase[way]}"])])
+def words(stratum: str, gas: float | None) -> str:
+    """Return a stratum, and one of its ways by the mean gas of its transactions, in words."""
+    named = [stratum] if stratum != ALL_TRANSACTIONS or gas is None else []
+    return ", ".join([*named, *([] if gas is None else [f"at {gas:,.0f} gas"])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,6 @@ class _Line:
     def __init__(self, observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> None:
         self.part, self.stratum = part, stratum.name
         self.versions = observations.versions[stratum.rows]
-        self.paid = observations.paid[stratum.rows]
         self.calls = observations.calls(stratum.rows, part)
         self.places: list[_Place] = []
         for change in timeline:
@@ -311,6 +316,10 @@ class _Line:
             ends = min(at, place.first), max(at, place.last)
             self.places.append(_Place(*ends, place.changes, late=True, elsewhere=first is not None and first.elsewhere))
 
+    def shifts(self) -> list[int]:
+        """Return the versions of the first calls after the places that nobody announced."""
+        return [int(self.versions[place.first]) for place in self.places if not place.changes]
+
     def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
         """Return the calls before and after a place, up to the next place, or up to the next change."""
         others = [one for one in self.places if one != place and (one.changes or not known)]
@@ -353,6 +362,7 @@ class _Line:
                 Doubt.LATE: place.late,
                 Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
                 Doubt.OPTION: one.share is not None or one.turned or turned,
+                Doubt.LEVELS: one.joined,
             }
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
                 continue  # such as a unit more or less that is also found where nothing changed
@@ -365,7 +375,7 @@ class _Line:
 
     def _few(self, place: _Place, rows: slice, *, between: bool = False) -> FewCalls:
         changes = tuple(change.ledger_version for change in place.changes)
-        paid = self.paid[rows]
+        paid = self.calls.paid[rows]
         return FewCalls(changes, self.stratum, len(paid), float(paid.mean()) if len(paid) else None, between)
 
     def _between(
@@ -382,15 +392,18 @@ class _Line:
         unit = self.calls.unit
         # Of calls that vary, one may be the dearest by chance; if the others are alike, it is not.
         least = unit if np.ptp(beside) <= unit else np.maximum(levels.GAP_UNITS * unit, levels.GAP * between)
-        odd = between[np.abs(between[:, None] - beside).min(axis=1) >= least]
+        chosen = np.abs(between[:, None] - beside).min(axis=1) >= least
+        odd, paid = between[chosen], self.calls.paid[rows][chosen]
         if not len(odd):
             return
         yield self._few(place, rows, between=True)
         if alike:
-            level, moved = float(before.values[-levels.WINDOW :].mean()), float(odd.mean())
+            before = before[slice(-levels.WINDOW, None)]
+            level, moved = float(before.values.mean()), float(odd.mean())
             around = max(unit, float(np.ptp(odd)))
             ends = level, moved, moved - level - around, moved - level + around
-            one = levels.Difference(*ends, len(before), len(odd), 1.0)
+            totals = float(before.paid.mean()), float(paid.mean())
+            one = levels.Difference(*ends, len(before), len(odd), 1.0, *totals)
             yield self._step(one, place, (Doubt.SET, Doubt.BETWEEN))
 
     def _moves_alone(self, place: _Place) -> float:
@@ -429,35 +442,20 @@ class _Line:
 
     def _step(self, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
         """Return a difference as a step between two calls."""
-        before, after = self.near(place)
-        if Doubt.BETWEEN in doubts:
-            after = slice(place.first, place.last)
         return SeriesStep(
             **asdict(one),
             part=self.part,
             stratum=self.stratum,
             version_before=int(self.versions[place.first - 1]),
             version_after=int(self.versions[min(place.last, len(self.calls) - 1)]),
-            total_before=self._total(slice(max(before.start, before.stop - levels.WINDOW), before.stop), one.before),
-            total_after=self._total(slice(after.start, min(after.stop, after.start + levels.WINDOW)), one.after),
             causes=place.changes,
             doubts=doubts,
         )
 
-    def _total(self, rows: slice, level: float | None) -> float | None:
-        """Return the mean gas of the calls near a level, moved to the level."""
-        if level is None:
-            return None
-        own, paid = self.calls.values[rows], self.paid[rows]
-        near = np.abs(own - level) <= max(levels.GAP * level, self.calls.unit)
-        own, paid = (own[near], paid[near]) if near.any() else (own, paid)
-        moved = 0.0 if self.part is Part.REFUND else level - float(own.mean())  # a refund is not part of the gas
-        return float(paid.mean()) + moved / (self.calls.unit if self.part.in_octas else 1)
-
     def _mix(self, place: _Place, tested: levels.Test) -> Iterator[ShareChange]:
-        for way, before, after in tested.shares:
+        for gas, before, after in tested.shares:
             ends = int(self.versions[place.first - 1]), int(self.versions[place.last])
-            yield ShareChange(*ends, words(self.stratum, way), before, after)
+            yield ShareChange(*ends, words(self.stratum, gas), before, after)
 
     def _growth(self, shifts: Sequence[int]) -> Iterator[Slope]:
         """Yield the gradual growth between changes and the shifts that growth does not make."""

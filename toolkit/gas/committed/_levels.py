@@ -64,6 +64,8 @@ class Calls:
         Number of earlier calls of the function; growth is a share of the level per call.
     sizes : ndarray of float64
         Bytes of each payload; zeros if they are not known.
+    paid : ndarray of float64
+        Gas used by each call, in gas units.
     unit : float
         One gas unit, in the unit of the values.
     width : float
@@ -73,6 +75,7 @@ class Calls:
     values: Floats
     places: Floats
     sizes: Floats
+    paid: Floats
     unit: float
     width: float = 1.0
 
@@ -80,7 +83,8 @@ class Calls:
         return len(self.values)
 
     def __getitem__(self, rows: slice | Ints) -> Calls:
-        return replace(self, values=self.values[rows], places=self.places[rows], sizes=self.sizes[rows])
+        own = (self.values[rows], self.places[rows], self.sizes[rows], self.paid[rows])
+        return Calls(*own, self.unit, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +174,16 @@ class Difference:
         Calls compared.
     chance : float
         Probability of so large a difference if nothing changed.
-    way : int or None
-        Number of the level among those of the function, from the lowest; None if there is one level.
+    total_before, total_after : float or None
+        Mean gas used by the calls compared, in gas units; None if the level exists on the other side only.
+    way : bool
+        Whether the level is one of several.
     share : float or None
         Share of the calls that take the way, on the side where it exists, if it exists on one side only.
     turned : bool
         Whether another share of the calls takes the way after the place, at another level, so that it may be two ways.
+    joined : bool
+        Whether these are several levels in one, because which of them became which is not known.
     late : int
         Calls from the place to another at which the difference certainly begins; 0 if it may begin at the place.
     elsewhere : bool
@@ -189,9 +197,12 @@ class Difference:
     count_before: int
     count_after: int
     chance: float
-    way: int | None = None
+    total_before: float | None
+    total_after: float | None
+    way: bool = False
     share: float | None = None
     turned: bool = False
+    joined: bool = False
     late: int = 0
     elsewhere: bool = False
 
@@ -208,10 +219,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The ways of two sides as differences, and the way and the two shares of levels whose shares differ."""
+    """The ways of two sides as differences; and each way's mean gas and two shares, if shares differ."""
 
     compared: tuple[Difference, ...] = ()
-    shares: tuple[tuple[int, float, float], ...] = ()
+    shares: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def found(self) -> list[Difference]:
@@ -346,9 +357,8 @@ def test(calls: Calls, before: slice, after: slice, habits: Habits) -> Test:
     if min(map(len, rows)) < MIN_CALLS:
         return Test()
     sides = _Sides(calls[np.concatenate(rows)], len(rows[0]), habits)
-    moved_shares = sides.several and sides.chances.min() <= DESCRIBED
-    shares = (sides.counts / sides.totals[:, None]).T.tolist() if moved_shares else []
-    return Test(tuple(map(sides.compared, sides.pairs())), tuple((way, *pair) for way, pair in enumerate(shares)))
+    compared = tuple(map(sides.compared, sides.pairs()))
+    return Test(compared, sides.shares() if sides.several and sides.chances.min() <= DESCRIBED else ())
 
 
 class _Sides:
@@ -359,6 +369,15 @@ class _Sides:
         self.later = np.arange(len(calls)) >= place
         self.flat = Flat.of(calls, float(calls.places[place]) - 0.5, self.later)
         self.levels = level_numbers(self.flat.values, calls.unit, self.later)
+        self.habits, self.repeated, self.joined = habits, habits.repeated, -1
+        self._count()
+        ended, begun = (np.setdiff1d(*sides) for sides in ((self.before, self.after), (self.after, self.before)))
+        if len(ended) and len(begun) and not self._paired(ended, begun):
+            self.joined = int(ended[0])
+            self.levels[np.isin(self.levels, [*ended, *begun])] = self.joined
+            self._count()
+
+    def _count(self) -> None:
         size = int(self.levels.max()) + 1
         self.counts = np.array([np.bincount(self.levels[self.later == side], minlength=size) for side in (False, True)])
         self.totals = self.counts.sum(axis=1)
@@ -367,7 +386,6 @@ class _Sides:
         chosen = (self.counts > ABSENT * self.totals[:, None]) | ((self.counts > 0) & (self.chances > POSSIBLE))
         self.before, self.after = (np.flatnonzero(side).tolist() for side in chosen)
         self.several = max(len(self.before), len(self.after)) > 1
-        self.habits, self.repeated = habits, habits.repeated
 
     def chance(self, before: int, after: int) -> float:
         """Return the chance that two levels have as different shares if the shares are equal."""
@@ -377,27 +395,57 @@ class _Sides:
         """Return which calls are those of a level on a side."""
         return np.asarray((self.levels == level) & (self.later == later))
 
+    def shares(self) -> tuple[tuple[float, float, float], ...]:
+        """Return the mean gas of each level, and its share of the calls of each side."""
+        known = [(one, float(self.calls.paid[self.levels == one].mean())) for one in np.unique(self.levels).tolist()]
+        return tuple((gas, *(self.counts[:, one] / self.totals).tolist()) for one, gas in known)
+
+    def _ordered(self) -> bool:
+        """Return whether the levels of both sides are the same ways in their order."""
+        if len(self.before) != len(self.after) or len(self.before) == 1 or self.before == self.after:
+            return False
+        # One factor for all ways is one reason, even if a level is then where another was. If no level stays, what
+        # moves all ways, such as a slot more, leaves them in their order, however often callers take them.
+        matched = list(zip(self.before, self.after, strict=True))
+        means = np.array([(self._mean(one, later=False), self._mean(two, later=True)) for one, two in matched])
+        ratios = means[:, 1] / np.maximum(means[:, 0], NOTHING)
+        alike = np.ptp(ratios) < ALIKE * max(ratios) and all(self.chance(*pair) > POSSIBLE for pair in matched)
+        return alike or not set(self.before) & set(self.after)
+
     def pairs(self) -> list[tuple[int | None, int | None]]:
         """Return the levels of the two sides that are one way: one that stays, or one that ends and one that begins."""
-        matched = list(zip(self.before, self.after, strict=False))
-        if len(self.before) == len(self.after) > 1 and self.before != self.after:
-            # One factor for all ways is one reason, even if a level is then where another was. If no level stays, what
-            # moves all ways, such as a slot more, leaves them in their order, however often callers take them.
-            means = np.array([(self._mean(one, later=False), self._mean(two, later=True)) for one, two in matched])
-            ratios = means[:, 1] / np.maximum(means[:, 0], NOTHING)
-            alike = np.ptp(ratios) < ALIKE * max(ratios) and all(self.chance(*pair) > POSSIBLE for pair in matched)
-            if alike or not set(self.before) & set(self.after):
-                return [*matched]
+        if self._ordered():
+            return [*zip(self.before, self.after, strict=True)]
         both = [level for level in self.before if level in self.after]
         begun = [level for level in self.after if level not in both]
         found: list[tuple[int | None, int | None]] = [(level, level) for level in both]
         for one in (level for level in self.before if level not in both):
-            # A way that begins is the one that ends, at another cost, if as many calls take it.
-            two = max(begun, key=lambda level: self.chance(one, level), default=None)
-            two = two if two is not None and self.chance(one, two) > POSSIBLE else None
+            two = next((level for level in begun if self.chance(one, level) > POSSIBLE), None)
             found.append((one, two))
             begun = [level for level in begun if level != two]
         return [*found, *((None, level) for level in begun)]
+
+    def _paired(self, ended: Ints, begun: Ints) -> bool:
+        """Return whether it is known which levels that end are the same ways as which that begin, or that none is.
+
+        A way that begins is the one that ends, at another cost, if as many calls take it. If that holds for several, or
+        one level divides into several, or several become one, only all of them together are comparable.
+        """
+        if self._ordered():
+            return True
+        alike = np.array([[self.chance(one, two) > POSSIBLE for two in begun] for one in ended])
+        if max(*alike.sum(axis=0), *alike.sum(axis=1)) <= 1 and not self._divides(ended, begun):
+            return True
+        counts = self.counts[0, ended].sum(), self.counts[1, begun].sum()
+        return chance_of_shares(*counts, self.totals) <= POSSIBLE
+
+    def _divides(self, ended: Ints, begun: Ints) -> bool:
+        """Return whether one factor, and rounding, could make the more levels of one side of the fewer of the other."""
+        sides = [self.flat.values[np.isin(self.levels, ended) & ~self.later]]
+        sides.append(self.flat.values[np.isin(self.levels, begun) & self.later])
+        few, many = sides if len(ended) < len(begun) else sides[::-1]
+        apart = few.max() * many.min() >= (few.min() - self.calls.width) * many.max()
+        return bool(apart) and len(ended) != len(begun)
 
     def _mean(self, level: int, *, later: bool) -> float:
         return float(self.flat.values[self.rows(level, later=later)].mean())
@@ -408,7 +456,8 @@ class _Sides:
         one, two = pair
         if one is not None and two is not None:
             turned = one != two and self.chance(one, two) <= POSSIBLE
-            found = replace(self._both(one, two), way=one if self.several else None, turned=turned)
+            joined = one == two == self.joined
+            found = replace(self._both(one, two), way=self.several, turned=turned, joined=joined)
             rows = np.flatnonzero(mine)
             # A few calls of the other level next to the place look like growth, so levels are tried as they are, too.
             kinds = [kinds_of(values[mine], self.calls.unit) for values in (self.calls.values, self.flat.values)]
@@ -421,6 +470,7 @@ class _Sides:
     def _option(self, level: int, *, later: bool) -> Difference:
         """Return a level that only one side has."""
         mean, number = self._mean(level, later=later), int(self.counts[int(later), level])
+        total = float(self.calls.paid[self.rows(level, later=later)].mean())
         # Callers that repeat a call are worth fewer independent ones.
         score = -scipy.special.ndtri(self.chances[level] / 2) / math.sqrt(self.repeated)
         return Difference(
@@ -431,9 +481,15 @@ class _Sides:
             count_before=0 if later else number,
             count_after=number if later else 0,
             chance=2 * float(scipy.special.ndtr(-score)),
-            way=level,
+            total_before=None if later else total,
+            total_after=total if later else None,
+            way=True,
             share=float(number / self.totals[int(later)]),
         )
+
+    def _paid(self, sides: Iterable[Flags]) -> tuple[float, float]:
+        one, two = (float(self.calls.paid[rows].mean()) for rows in sides)
+        return one, two
 
     def _both(self, level_before: int, level_after: int) -> Difference:
         """Compare a level before the place with one after it."""
@@ -441,7 +497,7 @@ class _Sides:
         before, after = (self.flat.values[side] for side in rows)
         counts = len(before), len(after)
         one, two = float(before.mean()), float(after.mean())
-        moved, separate = abs(two - one), level_before != level_after
+        moved, separate = abs(two - one), level_before != level_after or level_before == self.joined
         apart = before.max() < after.min() or after.max() < before.min()
         spread = sum(float(side.var(ddof=1)) / len(side) for side in (before, after) if len(side) > 1)
         error = math.sqrt((spread + self.flat.unknown(*rows)) * self.repeated)
@@ -458,24 +514,27 @@ class _Sides:
             score = moved / max(error, NOTHING)
             chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / self.repeated, -score))
         around = max(float(scipy.special.ndtri(BOUND)) * error, self.calls.width)
-        found = Difference(one, two, two - one - around, two - one + around, *counts, chance)
+        found = Difference(one, two, two - one - around, two - one + around, *counts, chance, *self._paid(rows))
         if not self.habits.freedom or min(counts) < MIN_SURE_CALLS:
             return found
         # A series that moves slowly or rarely by itself shows in the calls next to the place that it does not there.
-        nearest = self.calls.values[rows[0]][-MIN_SURE_CALLS:], self.calls.values[rows[1]][:MIN_SURE_CALLS]
+        nearest = (
+            self.calls[np.flatnonzero(rows[0])[-MIN_SURE_CALLS:]],
+            self.calls[np.flatnonzero(rows[1])[:MIN_SURE_CALLS]],
+        )
         return min(found, self._jump(*nearest), key=lambda one: one.chance)
 
-    def _jump(self, before: Floats, after: Floats) -> Difference:
+    def _jump(self, before: Calls, after: Calls) -> Difference:
         """Compare the calls next to the place, by how much such calls differ elsewhere in the series.
 
         One event of a series that moves by itself is never sure.
         """
-        one, two = float(before.mean()), float(after.mean())
+        one, two = float(before.values.mean()), float(after.values.mean())
         moved, freedom = abs(two - one), self.habits.freedom
         chance = max(POSSIBLE, 2 * float(scipy.special.stdtr(freedom, -moved / self.habits.jump)))
         around = max(float(scipy.special.stdtrit(freedom, BOUND)) * self.habits.jump, self.calls.width)
-        counts = len(before), len(after)
-        return Difference(one, two, two - one - around, two - one + around, *counts, chance)
+        sides = len(before), len(after), chance, float(before.paid.mean()), float(after.paid.mean())
+        return Difference(one, two, two - one - around, two - one + around, *sides)
 
 
 def _late(kinds: Ints, places: Ints, place: int, *, constant: bool = False) -> int:

@@ -15,7 +15,7 @@ from toolkit.frames._schema import STRATUM
 from toolkit.gas._cause_sentences import unread_text
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import FewCalls, SeriesStep, ShareChange, Slope, analyse, words
+from toolkit.gas.committed._analysis import FewCalls, SeriesStep, ShareChange, Slope, analyse
 from toolkit.gas.committed._levels import MIN_SURE_CALLS, level_numbers
 from toolkit.gas.committed._strata import Observations, octas_per_unit, slots_created
 
@@ -76,7 +76,7 @@ class WeakShift:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Gas of one stratum, or of one of its ways, from a step to the next: a mean, or a line if it grows."""
+    """Gas of one stratum, or of one of its ways, from a step or shift to the next: a mean, or a line if it grows."""
 
     stratum: str
     version_first: int
@@ -282,7 +282,7 @@ def judge_call(
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_SURE_CALLS),
         few=analysis.few,
         weak=tuple(
-            WeakShift(one.part.value, words(one.stratum, one.way), one.version_before, one.version_after)
+            WeakShift(one.part.value, one.named, one.version_before, one.version_after)
             for one in analysis.unexplained
             if one.weak
         ),
@@ -305,7 +305,7 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
         "change": after - before if before is not None and after is not None else None,
         "change_percent": 100 * step.change / step.before if both and step.before else None,
         "part": step.part.value,
-        "stratum": words(step.stratum, step.way),
+        "stratum": step.named,
         "change_low": step.low / scale if both else None,
         "change_high": step.high / scale if both else None,
         "total_before": step.total_before,
@@ -333,14 +333,16 @@ def _place(step: SeriesStep) -> dict[str, Any]:
 
 
 def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]) -> Iterator[Level]:
-    """Yield the level of each kind of transaction, and of its ways, between its steps."""
+    """Yield the level of each kind of transaction, and of its ways, between its steps and shifts."""
     gas, versions = (frame[name].to_numpy(np.float64) for name in ("gas_used", "ledger_version"))
     for stratum in (one for one in analysis.strata if len(one.rows) >= MIN_SURE_CALLS):
         places = [_place(step) for step in steps if step.stratum == stratum.name]
         slopes = [one for one in analysis.growth if one.stratum == stratum.name]
         # Calls between two changes that cannot be distinguished are a stretch of their own.
-        cuts = sorted({cut for place in places for cut in (place["version_before"] + 1, place["version_after"])})
-        for rows in np.split(stratum.rows, np.searchsorted(versions[stratum.rows], cuts)):
+        cuts = {cut for place in places for cut in (place["version_before"] + 1, place["version_after"])}
+        cuts |= {version for name, version in analysis.shifts if name == stratum.name}
+        cuts |= {cut for one in slopes for cut in (one.version_first, one.version_last + 1)}
+        for rows in np.split(stratum.rows, np.searchsorted(versions[stratum.rows], sorted(cuts))):
             ways = level_numbers(gas[rows], 1.0)
             for way in np.unique(ways):
                 mine = rows[ways == way]
@@ -349,8 +351,8 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
                 middle = versions[mine].mean()
                 if grows:
                     line = np.polyfit(versions[mine] - middle, gas[mine], 1)
-                    heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                    ends = np.polyval(line, [first - middle, last - middle])
+                    heights = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
                 else:
                     heights = [float(gas[mine].mean())] * 2
-                name = words(stratum.name, int(way) if ways.any() else None)
-                yield Level(name, int(first), int(last), len(mine), *heights)
+                yield Level(stratum.name, int(first), int(last), len(mine), *heights)

@@ -75,6 +75,7 @@ WORDS: Mapping[str, Callable[[object], str]] = {
     "success": lambda value: "succeeding" if value else "failing",
     "abort_code": _abort_text,
     "slots_created": lambda value: _slots_text(value, "new"),
+    "pays_storage": lambda value: f"{'with' if value else 'no'} storage fee",
     "slots_deleted": lambda value: _slots_text(value, "deleted"),
     "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
     "orderless": lambda value: "orderless" if value else "by sequence number",
@@ -159,7 +160,7 @@ class Observations:
     def calls(self, rows: NDArray[np.int64], part: Part) -> Calls:
         """Return one part of the gas of some transactions."""
         unit, width = (self._octas_per_unit, 0.0) if part.in_octas else (1.0, 1.0)
-        return Calls(self.parts[part][rows], rows.astype(np.float64), self._sizes[rows], unit, width)
+        return Calls(self.parts[part][rows], rows.astype(np.float64), self._sizes[rows], self.paid[rows], unit, width)
 
     def strata(self, timeline: Sequence[Change] = ()) -> list[Stratum]:
         """Return the strata, the largest first; those that a change makes of each other are one stratum."""
