@@ -124,7 +124,11 @@ def _frame_html(frame: Any, shown: Callable[[Any, int], Any]) -> str | None:
 def _print_frame(frame: Any, printer: Any, cycle: Any, shown: Callable[[Any, int], Any]) -> None:  # noqa: ARG001 - IPython's signature
     """Print a frame with a printer of IPython."""
     own = _as_tables and _is_own(frame)
-    printer.text(repr(shown(frame, _max_rows(frame)) if own else frame))
+    with printer.group():  # as IPython prints what it has no formatter for: lines keep the indentation of a list
+        for number, line in enumerate(repr(shown(frame, _max_rows(frame)) if own else frame).splitlines()):
+            if number:
+                printer.break_()
+            printer.text(line)
 
 
 def _is_own(frame: Any) -> bool:

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+from contextlib import suppress
 from dataclasses import fields
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
@@ -130,9 +131,11 @@ def text_table(
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, or those of COLUMNS. A pipe, a file and a notebook get tables whole."""
+    """Return the columns of the terminal, or of COLUMNS if it is set. Otherwise, pipes and notebooks get tables whole."""
     # The size is that of the process's first output, which in a notebook may be the terminal that Jupyter runs in.
-    terminal = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
+    terminal = "COLUMNS" in os.environ
+    with suppress(AttributeError, ValueError):  # what a program put in the place of stdout, None, or a closed file
+        terminal = terminal or sys.stdout.isatty()
     return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
 
 

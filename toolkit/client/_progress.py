@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from io import StringIO
-from typing import Any, ClassVar
+from typing import Any
 
 from tqdm import tqdm
 
@@ -82,33 +82,18 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
 
 
 class _InNotebook(tqdm):  # type: ignore[misc]
-    """A bar in one output of the cell, which is replaced, emptied at the end, and then used by the cell's next bar.
+    """A bar in one output of the cell, which is replaced, and emptied at the end.
 
     It is not a widget: the model of a finished bar is missing in a saved notebook, which then shows an error.
     """
 
-    _free: ClassVar[tuple[int, list[Any]]] = (-1, [])  # the number of a cell, and its outputs that are empty
-
     def __init__(self, **options: Any) -> None:
         from IPython.display import DisplayHandle
 
-        cell = sys.modules["IPython"].get_ipython().execution_count
-        if self._free[0] != cell:
-            _InNotebook._free = (cell, [])
-        if self._free[1]:
-            self._output = self._free[1].pop()
-        else:
-            self._output = DisplayHandle()  # type: ignore[no-untyped-call]
-            self._output.display({"text/plain": ""}, raw=True)
-        self._emptied = self._free[1]
+        self._output = DisplayHandle()  # type: ignore[no-untyped-call]
+        self._output.display({"text/plain": ""}, raw=True)  # type: ignore[no-untyped-call]
         counts = "{desc}: {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
         super().__init__(**options, file=StringIO(), bar_format=counts)
-
-    def close(self) -> None:
-        """Remove the bar, and leave its output to the next one."""
-        if not self.disable:
-            super().close()
-            self._emptied.append(self._output)
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """Draw the bar; an empty text removes it. tqdm calls this, at most ten times a second."""
@@ -117,7 +102,7 @@ class _InNotebook(tqdm):  # type: ignore[misc]
         share = f'max="{self.total}" value="{self.n}"' if self.total else ""
         html = f'<progress {share} style="vertical-align: middle"></progress> {escape(text)}'
         data = {"text/html": html, "text/plain": text} if text else {"text/plain": ""}
-        self._output.update(data, raw=True)
+        self._output.update(data, raw=True)  # type: ignore[no-untyped-call]
 
 
 class _InMarimo(Progress):

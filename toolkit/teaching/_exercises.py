@@ -67,7 +67,7 @@ class FreshStep(msgspec.Struct, frozen=True, tag="fresh"):
 
 
 class CallStep(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
-    """Commit a call, which must end as `ending` says. If it aborts, the status must contain `abort_code`.
+    """Commit a call, which must end as `ending` says; an abort must be with the error constant `abort_code`, if given.
 
     `amount` is a view function that takes the sender; its value, minus `spared`, becomes the last argument.
     """

@@ -33,6 +33,7 @@ from toolkit.teaching._exercises import (
     ValueStep,
 )
 from toolkit.wire import EntryFunction, ViewFunction
+from toolkit.wire._aborts import Abort
 
 _MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
 _COMPARE = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
@@ -98,7 +99,7 @@ class _Story:
             if not step.abort_code:
                 raise
             status = error.vm_status
-            outcome = "" if step.abort_code in status else f"failed: {_clause(status.splitlines()[-1])}"
+            outcome = "" if _aborted_with(step.abort_code, status) else f"failed: {_clause(status.splitlines()[-1])}"
         if step.abort_code:
             expected = f"but was expected to abort with {step.abort_code}"
             return outcome and f"{_written(step.function, step.arguments)} {outcome}, {expected}"
@@ -135,7 +136,7 @@ class _Story:
         """Commit a call, which must end as in the step `CallStep`."""
         done = self._ledger.execute(call, sender=sender)
         unwanted = Ending.ABORT if done.success else Ending.SUCCESS
-        if ending is not unwanted and (done.success or abort_code in done.vm_status):
+        if ending is not unwanted and (done.success or not abort_code or _aborted_with(abort_code, done.vm_status)):
             return ""
         outcome = "succeeded" if done.success else f"failed: {_clause(done.vm_status)}"
         if ending is Ending.ABORT:
@@ -180,6 +181,12 @@ class _Story:
         costs = ", ".join(f"{label} from {one} to {counted(str(two), 'gas unit')}" for label, one, two in rows)
         outcome = "passes, but was expected to fail" if gate.passed else "fails, but was expected to pass"
         return f"The gate {outcome}: {costs}"
+
+
+def _aborted_with(abort_code: str, vm_status: str) -> bool:
+    """Return whether a status is a Move abort with a code of this name."""
+    abort = Abort.find(vm_status)
+    return abort is not None and abort.name == abort_code
 
 
 def _clause(said: object) -> str:

@@ -435,8 +435,7 @@ def failure_of(
     """Return why a simulation would fail, or None. If an account cannot pay, its balance is read."""
     if simulation.success:
         return None
-    # The second line of a status repeats the words of the first.
-    status = "; ".join(simulation.vm_status.replace("\nExecution failed with message", "").splitlines())
+    status = "; ".join(simulation.vm_status.splitlines())
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, on)
     sentence, aborted = abort_parts(simulation.transaction.abort)
