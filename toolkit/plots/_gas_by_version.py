@@ -74,12 +74,14 @@ def gas_by_version(
     Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
     the version of the change is not known, and the line is interrupted. A line is wider where others lie on it.
     Simulations are diamonds, committed transactions are dots, and failed executions are crosses. Reads without a result
-    are bars below the axes. The y axis is logarithmic if the most gas is at least 20 times the least.
+    are bars below the axes, unless they are too short to see. The y axis is logarithmic if the most gas is at least 20
+    times the least.
 
     Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
     numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
-    varies; the range is written beside it. By default, only the 16 calls whose gas varies most are drawn; `calls`
-    selects others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
+    varies; the range is written beside it, and reads without a result are grey bars below it. By default, only the 16
+    calls whose gas varies most are drawn; `calls` selects others, and `gas_heatmap` draws all calls. Axes too low to
+    name them all have fewer, as the title says.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -93,7 +95,8 @@ def gas_by_version(
     steps : DataFrame, optional
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
         axes if there is room, else in the legend. A step that was only narrowed to an interval is a band with a hollow
-        mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
+        mark in the middle. Known steps are in the lines of views, whichever versions were read. Marks for committed
+        transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
@@ -540,7 +543,7 @@ def _failures(series: CallSeries, found: Sequence[CallSeries]) -> list[tuple[flo
     known = series.versions[series.answered]
 
     def reach(start: float, end: float) -> float:
-        return float(known[known > end].min(initial=end) - known[known < start].max(initial=start))
+        return float(min(known[known > end], default=end) - max(known[known < start], default=start))
 
     return [one for one in series.failures() if not len(known) or reach(*one) > MIN_FAILED * (last - first)]
 

@@ -342,7 +342,7 @@ def row_space(ax: Axes) -> float:
 
 def least_height(ax: Axes) -> float:
     """Return how many points high axes with a legend below them are at least when they are drawn."""
-    return 0.65 * 72 * row_space(ax)
+    return (0.8 if is_wide(ax) else 0.65) * 72 * row_space(ax)  # a wide legend has fewer rows
 
 
 def is_alone(ax: Axes) -> bool:
