@@ -493,9 +493,8 @@ def fetch_simulations(
     done = {place: one.transaction for place, one in enumerate(results) if not isinstance(one, ToolkitError)}
     failed = [(place, Failure.of(one)) for place, one in enumerate(results) if isinstance(one, ToolkitError)]
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
-    if versions is None:
-        mark_model(frames[0], given)
-    else:
+    mark_model(frames[0], given)  # forks of an embedded node have its model, too
+    if versions is not None:
         at = pd.Series([version for _, version in tasks], dtype=frames[0]["ledger_version"].dtype)
         for frame in frames:  # each has the position of its request, then of its version
             frame["ledger_version"] = frame["ledger_version"].fillna(at.reindex(frame["request"]).set_axis(frame.index))

@@ -423,9 +423,19 @@ def served_ledger(url: str) -> Ledger | None:
     return _served.get(url)
 
 
+# URL of forks of embedded nodes, which no request is sent to.
+EMBEDDED_FORK = "http://embedded-fork.invalid/v1"
+
+
+def has_model_gas(node: Any) -> bool:
+    """Return whether a node's gas comes from the model of an embedded node in this process, or of a fork of one."""
+    url = getattr(node, "url", "")
+    return url == EMBEDDED_FORK or served_ledger(url) is not None
+
+
 def mark_model(frame: pd.DataFrame, node: Any) -> None:
     """Note in the metadata of a frame that its gas comes from the model of an embedded node, for figures."""
-    if served_ledger(getattr(node, "url", "")) is not None:
+    if has_model_gas(node):
         frame.attrs["toolkit"]["gas_used"]["model"] = "embedded node"
 
 

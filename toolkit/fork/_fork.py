@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, plural, visible
 from toolkit.client._batch import call_frame
-from toolkit.client._http import served_ledger
+from toolkit.client._http import EMBEDDED_FORK, served_ledger
 from toolkit.client._ledger_transport import LedgerTransport
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, ToolkitError
@@ -486,7 +486,7 @@ class EmbeddedFork(Fork):
         self._base = node.version_or_head(None) if ledger_version is None else node.past_version(ledger_version)
         self._copy = ledger.copy(self._base)
         name = f"fork of {node.name} at version {self._base:,}"
-        self.node = type(node)("http://fork.invalid/v1", transport=LedgerTransport(self._copy), name=name)
+        self.node = type(node)(EMBEDDED_FORK, transport=LedgerTransport(self._copy), name=name)
 
     @property
     def ledger_version(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GAS = ("execution", "io")
 _SIDES = "before", "after"
-_TONE = 0.35  # share of a module's colour in its boxes, whose texts are readable on it
+_TONE = 0.35, 0.7  # share of a module's colour in its boxes, light and dark: the contrast of their texts is 4.5 or more
 _MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
@@ -141,7 +141,7 @@ def _draw(ax: Axes, name: str, box: boxes.Box, at: boxes.At, modules: dict[str, 
         look["label"] = style.once(ax, ("equal", "more gas after (+)", "less gas after (\N{MINUS SIGN})")[side])
     if modules is not None and (module := name.partition("<")[0].rpartition("::")[0]):
         place = modules.setdefault(module, len(modules)) % len(style.PALETTE)
-        look["facecolor"] = style.mixed(style.tone(style.PALETTE[place]), style.paper(ax), _TONE)
+        look["facecolor"] = style.mixed(style.tone(style.PALETTE[place]), style.paper(ax), _TONE[style.is_dark()])
         look["label"] = style.once(ax, figure_text(short_addresses(module)))
     gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(after / boxes.GAS_UNIT)
     named = [boxes.draw_function(ax, at, _width(box), name, gas_text=gas, **look)]

@@ -34,7 +34,8 @@ MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its tallest bar; below the row's name
 FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
-COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
+LONE = 3  # columns of an observation that differs from both of its neighbours
+COLUMNS = 85  # of a row, for each inch: about one for every pixel
 SAME, FAILED = (0.05, 0.2), (0.25, 0.4)  # shares of the ink in cells of equal gas and without a result, light and dark
 MAX_TICKS = 8  # of the colour bar, at factors of 2
 MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
@@ -231,7 +232,7 @@ def gas_heatmap(
     Useful for many calls, whose lines would hide each other. In axes too low to name them all, those whose gas varies
     most are drawn, as the title says. The row is coloured between two equal observations.
     Between two different observations, the gas is not known, and the row is blank unless the two are next to each other
-    in the figure.
+    in the figure. An observation that differs from both neighbours is a thin tick.
 
     Parameters
     ----------
@@ -285,22 +286,24 @@ def gas_heatmap(
     xlabel = time.axis_label(found, times, x)
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
-        if not found:
-            return style.nothing(axes, "no views or simulations at versions")
+        if not any(series.answered.any() for series in found):
+            return style.nothing(axes, "no call returned gas" if found else "no views or simulations at versions")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         read = len(np.unique(np.concatenate([series.versions for series in found])))
-        edges = np.linspace(first, max(last, first + 1), min(COLUMNS, 20 * read) + 1)  # few are seen if they are wide
+        half = 0.5 * (first == last)  # of the only column
+        columns = 1 if half else min(int(COLUMNS * style.room(axes)), 20 * read)  # few are seen if they are wide
+        edges = np.linspace(first - half, last + half, columns + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:
             margin = 0.015 * (edges[-1] - edges[0])  # as in `gas_by_version`: the last tick is often just beyond
-            axes.set_xlim(edges[0] - margin, edges[-1] + margin)
+            axes.set_xlim(max(edges[0] - margin, min(edges[0], 0)), edges[-1] + margin)
             style.whole_ticks(axes.xaxis)
         else:
             time.add_dates(axes, *times)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))
-        if legend:
+        if legend and first < last:  # at one version, all is the first observation
             label = f"{'model gas' if is_model(observations) else 'gas'} / first gas"
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
             bar.ax.set_ylim(low, high)  # of the symmetric scale, what is drawn
@@ -314,16 +317,20 @@ def gas_heatmap(
 
 
 def _cells(series: CallSeries, edges: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return, for each column, log2 of a call's gas relative to its first value (NaN if unknown), and if it failed."""
+    """Return, for each column, log2 of a call's gas relative to its first value (NaN if unknown), and if it failed.
+
+    Gas is known between equal observations; different ones are as wide as `LONE` columns.
+    """
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
     at = np.clip(np.searchsorted(series.versions, edges[1:], side="right") - 1, 0, None)
     after = np.clip(at + 1, None, len(gas) - 1)
-    before_first = edges[1:] < series.versions[0]
+    since = edges[1:] - series.versions[at]
     same = (gas[at] == gas[after]) | (np.isnan(gas[at]) & np.isnan(gas[after]))
-    near = series.versions[after] - series.versions[at] <= 2 * (edges[1] - edges[0])
-    known_at = ~before_first & (same | near)
+    lone = LONE * (edges[1] - edges[0])
+    between = (after > at) & (same | (series.versions[after] - series.versions[at] <= lone))
+    known_at = (since >= 0) & (between | (since < lone))
     return np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at])
 
 

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 MAX_ROWS = 24  # fit two screens
 MAX_ROWS_BY_DEFAULT = 16  # fit one
 ROW_HEIGHT = 0.7  # share of a row for its line
+FAILED_ROW = 0.45  # share of a row from its middle to the bars of reads without a result
+CAPTIONS_PT = 28  # points, of two rows of captions
 BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+MIN_FAILED = 0.02  # of the width; shorter stretches without a result would be specks
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
 RUG_GAP = 0.05  # share of the height of the axes above it, so that no bar looks like the lowest gas
 HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
@@ -71,12 +74,14 @@ def gas_by_version(
     Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
     the version of the change is not known, and the line is interrupted. A line is wider where others lie on it.
     Simulations are diamonds, committed transactions are dots, and failed executions are crosses. Reads without a result
-    are bars below the axes. The y axis is logarithmic if the most gas is at least 20 times the least.
+    are bars below the axes, unless they are too short to see. The y axis is logarithmic if the most gas is at least 20
+    times the least.
 
     Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
     numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
-    varies; the range is written beside it. By default, only the 16 calls whose gas varies most are drawn; `calls`
-    selects others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
+    varies; the range is written beside it, and reads without a result are grey bars below it. By default, only the 16
+    calls whose gas varies most are drawn; `calls` selects others, and `gas_heatmap` draws all calls. Axes too low to
+    name them all have fewer, as the title says.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -90,7 +95,8 @@ def gas_by_version(
     steps : DataFrame, optional
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
         axes if there is room, else in the legend. A step that was only narrowed to an interval is a band with a hollow
-        mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
+        mark in the middle. Known steps are in the lines of views, whichever versions were read. Marks for committed
+        transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; if transactions take several ways, each
@@ -161,6 +167,7 @@ def gas_by_version(
     named = _labels(found)
     looks = _looks(found, colors)
     marks = _marks(steps[steps["label"].isin(named)])
+    found = [_with_steps(series, marks) for series in found]
     lines = [] if levels is None else _level_lines(levels, found, marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
@@ -168,19 +175,30 @@ def gas_by_version(
     title = _title(found, x) + cut if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
     with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
-        _set_versions(axes, found, times, x=x)
+        if not any(series.answered.any() for series in found):
+            read = any(len(series.versions) for series in found)
+            return style.nothing(axes, "no call returned gas" if read else "no observations")
+        _set_versions(axes, times, x=x)
         captions = _captions(marks)
         above = 0.15 if captions else 0.05  # room for two rows of captions
+        each = style.least_height(axes) / len(named)
         names: _Names = []
         if in_rows := len(named) > style.MAX_NAMED:
-            place = _draw_in_rows(axes, found, lines, looks, above=above, what=gas_label.partition(" (")[0])
+            place = _draw_in_rows(
+                axes,
+                found,
+                lines,
+                looks,
+                above=min(above * len(named), CAPTIONS_PT / each),
+                what=gas_label.partition(" (")[0],
+            )
             marks = marks.assign(**{one: [*map(place, marks["label"], marks[one])] for one in ("before", "after", "y")})
         else:
             names = _draw_readings(axes, found, lines, looks)
             axes.set_ylabel(gas_label)
             _set_gas(axes, found, above=above)
         strip = _draw_strip(axes, [] if in_rows else found, changes, looks)
-        _draw_steps(axes, marks, size=4 if in_rows else 6.5)
+        _draw_steps(axes, marks, size=min(4, 0.45 * each) if in_rows else 6.5)
         _explain_marks(axes, found, marks, in_rows=in_rows)
         _name_lines(axes, names, captions, legend=legend, lines=1 + (x == "both"), strip=strip)
     return axes
@@ -202,8 +220,6 @@ def _name_lines(
     named_lines = [line for line, _ in names]
     needed = [] if at_ends or len(names) == 1 else named_lines
     rest = [*zip(*ax.get_legend_handles_labels(), strict=True)]
-    if not {cause.label for cause in Cause} & {label for _, label in rest} <= captioned:
-        captioned = set()  # a legend with some of the causes would look like all of them
     entries = needed + [one for one, label in rest if one not in named_lines and label not in captioned]
     texts.legend_below(ax, entries, wanted=legend, lines=lines, needed=len(needed), strip=strip)
     layout = style.figure_of(ax).get_layout_engine()
@@ -285,7 +301,10 @@ def _spans(found: Sequence[CallSeries]) -> dict[str, tuple[float, float]]:
 def _draw_in_rows(
     ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks, *, above: float, what: str
 ) -> Callable[[str, float], float]:
-    """Draw each call in a row, on a logarithmic scale from its least to its most gas; return where a call's gas is."""
+    """Draw each call in a row, on a logarithmic scale from its least to its most gas; return where a call's gas is.
+
+    `above` is the space above the rows, in rows.
+    """
     spans = _spans(found)
     rows = {label: row for row, label in enumerate(spans)}
 
@@ -295,8 +314,8 @@ def _draw_in_rows(
         return rows[label] + ROW_HEIGHT * (0.5 - share)
 
     names = {series.label: _name(series) for series in found}
-    style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above * len(rows), beside=True)
-    style.write(ax, what, (1, -0.8), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
+    style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above, beside=True)
+    style.write(ax, what, (1, -1), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
     for label, span in spans.items():
         text = " to ".join(number(gas) for gas in dict.fromkeys(span) if 0 < gas < np.inf)
         style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **BESIDE)
@@ -304,8 +323,8 @@ def _draw_in_rows(
     levels = [line._replace(gas=place(line.series.label, line.gas)) for line in lines]
     for line, _ in _draw_readings(ax, placed, levels, looks):
         line.set_label("_nolegend_")
-    for series in found:
-        _draw_failures(ax, series, rows[series.label], looks)
+    for series in found:  # below the lowest gas of the row
+        _draw_failures(ax, _failures(series, found), rows[series.label] + FAILED_ROW, style.muted(ax))
     return place
 
 
@@ -314,7 +333,7 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
 
     The height is a share of the axes' height.
     """
-    failing = [series for series in found if series.failures()]
+    failing = [(series, failures) for series in found if (failures := _failures(series, found))]
     share = time.TIMELINE_ROW * time.timeline_rows(changes)
     rug = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP
     strip = rug + RUG_GAP * bool(failing) + share
@@ -323,8 +342,9 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
     time.draw_timeline(ax, changes, foot=-strip, share=share)
     foot = share - strip
     place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
-    for row, series in enumerate(failing):
-        _draw_failures(ax, series, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), looks, **place)
+    for row, (series, failures) in enumerate(failing):
+        colour = looks[series.label, series.node]["color"]
+        _draw_failures(ax, failures, foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6), colour, **place)
     if failing and style.is_wide(ax):  # in others, the name of the axis has no room next to it
         look = {"xycoords": "axes fraction", "annotation_clip": False, "ha": "right", "color": style.muted(ax)}
         style.write(ax, "no result", (0, foot + rug / 2), gid="failures-name", offset=(-6, 0), **look)
@@ -463,7 +483,14 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
         alone = series.alone  # a line through one point is invisible
         if alone.any():
             size = 4 if alone.sum() <= MAX_LARGE_DOTS else 2.5
-            look = {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "color": colour}
+            look = {
+                "linestyle": "none",
+                "marker": "o",
+                "markersize": size,
+                "markeredgewidth": 0,
+                "color": colour,
+                "clip_on": False,
+            }
             [dots] = ax.plot(series.versions[alone], series.gas[alone], gid="gas-point", **look)
             style.tip(dots, _tips(series, alone))
         return line if series.answered.any() else None
@@ -487,17 +514,16 @@ def _tips(series: CallSeries, chosen: NDArray[np.bool_]) -> list[str]:
     return [f"{_name(series)}: {plural(round(gas), 'gas unit')} at version {version:,.0f}" for version, gas in pairs]
 
 
-def _set_versions(ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str) -> None:
+def _set_versions(ax: Axes, times: tuple[Floats, Floats] | None, *, x: str) -> None:
     """Set the scale, the ticks and the margins of the x axis."""
     ax.margins(x=0.015)
+    style.lowest(ax, "x", 0.0)
     if times is None:
         style.whole_ticks(ax.xaxis)
     elif x == "time":
         time.date_axis(ax, *times)
     else:
         time.add_dates(ax, *times)
-    if not any(len(series.versions) for series in found):
-        style.nothing(ax, "no observations")
 
 
 def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
@@ -505,23 +531,32 @@ def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
 
     The limits are left to matplotlib's autoscaling, so that they still fit if the user changes the scale.
     """
-    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
-    if not any(len(series.versions) for series in found):
-        return
+    values = np.concatenate([series.gas[series.answered] for series in found])
     log = style.gas_scale(ax, "y", values)
     style.lowest(ax, "y", float(ax.get_yscale() == "log"))
-    if len(values) and not log:  # without 0, a small change of a large gas fills half of the height
+    if not log:  # without 0, a small change of a large gas fills half of the height
         low, high = float(values.min()), float(values.max())
         base = 0.0 if low == high or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         ax.update_datalim([(end, base) for end in _span(found)])
-    ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in _span(found)])
+    ax.update_datalim([(end, values[0]) for end in _span(found)])
     ax.margins(y=above / (1 - 2 * above))
 
 
-def _draw_failures(ax: Axes, series: CallSeries, y: float, looks: _Looks, **place: Any) -> None:
+def _failures(series: CallSeries, found: Sequence[CallSeries]) -> list[tuple[float, float]]:
+    """Return the stretches in which a call has no result, except those too short to be seen."""
+    first, last = _span(found)
+    known = series.versions[series.answered]
+
+    def reach(start: float, end: float) -> float:
+        return float(min(known[known > end], default=end) - max(known[known < start], default=start))
+
+    return [one for one in series.failures() if not len(known) or reach(*one) > MIN_FAILED * (last - first)]
+
+
+def _draw_failures(ax: Axes, failures: Sequence[tuple[float, float]], y: float, colour: Any, **place: Any) -> None:
     """Draw bars where reads of a call have no result."""
-    bar = BAR | {"color": looks[series.label, series.node]["color"]} | place
-    for first, last in series.failures():
+    bar = BAR | {"color": colour} | place
+    for first, last in failures:
         marker = "s" if first == last else ""  # a line from a point to itself is not drawn
         ax.plot([first, last], [y, y], marker=marker, markersize=3, markeredgewidth=0, gid="failures", **bar)
 
@@ -535,7 +570,7 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
         ax.add_collection(PolyCollection(bands, alpha=0.18, gid="unresolved", zorder=1.5, **look), autolim=False)
     for key, group in marks.groupby(["exact", "cause"]):
         exact, kind = bool(key[0]), Cause.of(key[1])
-        place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5}
+        place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5, "clip_on": False}
         style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=0.8, **place)
 
 
@@ -559,6 +594,18 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     return marks[marks["y"].notna()]
 
 
+def _with_steps(series: CallSeries, marks: pd.DataFrame) -> CallSeries:
+    """Return a series with the gas on both sides of its known steps, which a plan of versions need not contain."""
+    known = (marks["label"] == series.label) & marks["exact"] & (marks["end"] - marks["start"] == 1)
+    mine = marks[known & (marks["before"] != marks["after"])]
+    if mine.empty or series.node or series.source not in READ_AT_VERSIONS:
+        return series
+    there, new = np.append(mine["start"], mine["end"]), np.append(mine["before"], mine["after"])
+    versions, places = np.unique(np.append(series.versions, there), return_index=True)  # of equal ones, the reading
+    gas = np.append(series.gas, new)[places]
+    return replace(series, versions=versions, gas=gas, success=np.append(series.success, new > 0)[places])
+
+
 def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
     """Return the gas before or after each step; for committed transactions, the mean of those compared."""
     gas = pd.Series(steps[f"gas_{side}"].to_numpy(np.float64, na_value=np.nan), index=steps.index)
@@ -579,7 +626,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", unnamed and any(one.failures() for one in found), BAR | {"color": grey}),
+        ("no result", unnamed and any(_failures(one, found) for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:

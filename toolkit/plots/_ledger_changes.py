@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 24  # fit a screen
-FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # these factors and their reciprocals may have a tick
+FACTOR_PT = 45  # points of the label of a factor
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,
@@ -153,15 +153,14 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
         return
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
-    least = 1 if style.room(ax) >= style.MIN_WIDE else 10
     # A side without a parameter is a margin; the other reaches 10, so that a small change does not look large.
     fall, rise = (max(power, 1.0) if power > 0 else 0.1 for power in (-powers.min(), powers.max()))
-    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= max(fall, rise) and factor >= least]
-    ax.xaxis.set_major_locator(FixedLocator([*(1 / tick for tick in reversed(ticks)), 1.0, *ticks]))
+    ends = 10 ** (-1.25 * fall), 10 ** (1.25 * rise)
+    ax.xaxis.set_major_locator(FixedLocator(style.log_ticks(*ends, style.free_width(ax) / FACTOR_PT)))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(10 ** (-1.25 * fall), 10 ** (1.25 * rise))
+    ax.set_xlim(*ends)
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
@@ -220,7 +219,8 @@ def state_changes(
     """
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
     counts = _state_counts(changes)
-    shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS))
+    names = [figure_text(what, 52) for what in counts.index]
+    shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS, names))
     shown = shown.loc[:, shown.any()]
     kinds = [figure_text(str(kind).replace("_", " "), 24) for kind in shown]
     usual = [KIND_COLOURS.get(str(kind), style.GREY) for kind in shown]

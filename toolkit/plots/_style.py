@@ -21,7 +21,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import ELLIPSIS, counted, listed, number, visible
@@ -183,7 +183,7 @@ def cycle_colours(positions: Sequence[int]) -> list[Any]:
 
     The colours of ``dark_background`` are not used, so that a call has one hue in light and dark figures. A call has
     the colour of its position, one of those that are far apart; if another call has it already, the first that is free;
-    grey if none is.
+    the colour of text if none is.
     """
     own = mpl.rcParams["axes.prop_cycle"]
     usual = own in (one["axes.prop_cycle"] for one in (mpl.rcParamsDefault, mpl_style.library["dark_background"]))
@@ -194,7 +194,7 @@ def cycle_colours(positions: Sequence[int]) -> list[Any]:
         taken.setdefault(position % apart, position)
     free = (place for place in range(len(cycle)) if place not in taken)
     places = [place if taken[place := one % apart] == one else next(free, None) for one in positions]
-    return [GREY if place is None else cycle[place] for place in places]
+    return [ink() if place is None else cycle[place] for place in places]
 
 
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
@@ -294,6 +294,8 @@ def drawing(
         heading = ax.set_title(title, wrap=True)
         if room(ax) < MIN_WIDE:
             heading.set_fontsize("medium")
+            if len(title) > name_limit(figure_of(ax).get_figwidth(), 1, float(heading.get_fontsize())):
+                heading.set_text(title.replace(": ", ":\n", 1))
         if is_alone(ax):  # over names beside the axes, too
             offset = cast("Any", ax).titleOffsetTrans  # public, but without a type
             heading.set_transform(blended_transform_factory(figure_of(ax).transFigure, ax.transAxes + offset))
@@ -340,7 +342,7 @@ def row_space(ax: Axes) -> float:
 
 def least_height(ax: Axes) -> float:
     """Return how many points high axes with a legend below them are at least when they are drawn."""
-    return 0.65 * 72 * row_space(ax)
+    return (0.8 if is_wide(ax) else 0.65) * 72 * row_space(ax)  # a wide legend has fewer rows
 
 
 def is_alone(ax: Axes) -> bool:
@@ -532,17 +534,26 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
         across, each = (free_width(ax) / 72, 45) if side == "x" else (0.9 * row_space(ax), 24)
-        labels = 72 * across / each  # there is room for
-        decades = np.log10(high / least)
-        fine = 3 * decades < labels
-        ticks: Any = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
-        ticks = ticks[ticks >= 1][:: int(max(decades // labels, 0)) + 1]
-        axis.set_major_locator(FixedLocator([*([0.0] * (low == 0)), *ticks]))
+        ticks = log_ticks(least, high, 72 * across / each)
+        axis.set_major_locator(FixedLocator([*([0.0] * (low == 0)), *(tick for tick in ticks if tick >= 1)]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(NUMBERS)  # after the scale, which sets a formatter
     else:
         whole_ticks(axis)
     return log
+
+
+def log_ticks(low: float, high: float, labels: float) -> list[float]:
+    """Return ticks of a logarithmic axis with room for so many labels: powers of ten, and 2 and 5 between them.
+
+    There are more ticks beyond `low` and `high`, for the margins.
+    """
+    first, last = np.log10(low), np.log10(high)
+    inside = np.floor(last) - np.ceil(first)  # decades between the powers of ten, one less than there are
+    every = max(int(np.ceil(inside / labels)), 1)
+    powers = 10.0 ** (every * np.arange(np.floor(first / every), np.ceil(last / every) + 1))
+    fine = 3 * (last - first) < labels or inside < 1  # one label is not a scale
+    return [float(tick) for tick in np.outer(powers, (1, 2, 5) if fine else (1,)).ravel()]
 
 
 def gas_rows(ax: Axes, *values: Floats) -> None:

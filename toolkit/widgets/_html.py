@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import cleaned, short_addresses
-from toolkit.client._http import served_ledger
+from toolkit.client import _http as http
 from toolkit.wire import EntryFunction
 from toolkit.wire._requests import called_by
 
@@ -123,7 +123,7 @@ def page(*parts: str) -> Html:
 
 def has_model_gas(node: Node) -> bool:
     """Return whether a node's gas comes from the gas model of the embedded node."""
-    return node.name == "embedded" or served_ledger(node.url) is not None
+    return node.name == "embedded" or http.has_model_gas(node)
 
 
 def model_note() -> Html:

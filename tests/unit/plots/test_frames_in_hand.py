@@ -106,6 +106,17 @@ def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) 
     assert gas_by_version(batch).get_xlabel() == "model gas (gas units)"
 
 
+def test_gas_of_forks_of_an_embedded_node_is_model_gas(node: toolkit.Node) -> None:
+    """Of a simulation on a fork, of simulations at versions, and of views of a fork."""
+    request = transfer("0xb0b")
+    fork = node.fork(300)
+    assert gas_breakdown(fork.simulate(request)).get_xlabel() == "model gas (gas units)"
+    at = toolkit.fetch_simulations(node, request, [300, 400], progress=False)
+    assert gas_by_version(at).get_ylabel() == "model gas (gas units)"
+    views = toolkit.fetch_views(fork.node, SUPPLY, [100, 300], progress=False)
+    assert gas_by_version(views).get_ylabel() == "model gas (gas units)"
+
+
 def test_errors_among_simulations_are_left_out(node: toolkit.Node) -> None:
     """A refused request has no gas."""
     good = node.simulate(transfer("0xb0b").payload, sender="0xa11ce")

@@ -69,8 +69,21 @@ def test_between_readings_that_differ_nothing_is_claimed() -> None:
 
 def test_a_call_that_never_answers_and_a_single_reading_are_drawn() -> None:
     """Neither raises, warns, nor invents gas."""
-    assert cells(gas_heatmap(views([(0, None), (100, None)]))).mask.all()
-    assert cells(gas_heatmap(views([(5, 3)]))).max() == 0
+    nothing = gas_heatmap(views([(0, None), (100, None)]))
+    assert ([text.get_text() for text in nothing.texts], len(nothing.figure.axes)) == (["no call returned gas"], 1)
+    one = gas_heatmap(views([(5, 3)]))
+    assert (cells(one).tolist(), len(one.figure.axes)) == ([[0]], 1)
+    assert [tick for tick in one.get_xticks() if one.get_xlim()[0] <= tick <= one.get_xlim()[1]] == [5]
+
+
+def test_a_lone_reading_is_a_tick() -> None:
+    """Of its own gas, as wide as a few columns; after the last reading of a call, nothing is known."""
+    frame = pd.concat([views([(0, 10), (500, 20), (700, 40)]), views([(0, 7), (1_000, 7)]).assign(label="other")])
+    ax = gas_heatmap(frame)
+    grid = cells(ax)
+    assert [grid[0, column(ax, version)] for version in (0, 500, 700)] == [0, 1, 2]
+    assert all(grid.mask[0, column(ax, version)] for version in (250, 600, 900))
+    assert not grid.mask[1].any()
 
 
 def test_the_tick_just_beyond_the_last_version_is_drawn() -> None:
@@ -78,7 +91,7 @@ def test_the_tick_just_beyond_the_last_version_is_drawn() -> None:
     ax = gas_heatmap(synthetic_run.observations())
     assert ax.get_xlim()[1] > 5_000
     assert 5_000 in ax.get_xticks()
-    assert ax.get_xlim()[0] < 0 <= min(ax.get_xticks())
+    assert ax.get_xlim()[0] == 0 <= min(ax.get_xticks())
 
 
 def test_rows_without_room_for_their_names_are_left_out_and_it_is_said() -> None:

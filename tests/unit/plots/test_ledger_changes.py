@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 
@@ -81,6 +83,18 @@ def test_ticks_are_factors_both_ways() -> None:
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert {"×0.1", "×1", "×10"} <= set(labels)
+
+
+@pytest.mark.parametrize("size", [None, (4, 3)])
+def test_labels_of_factors_do_not_overlap(size: tuple[float, float] | None) -> None:
+    """From a tenth to a thousand times the value; there are at least two, and one is that of no change."""
+    rows = [(f"instr.p{n}", "changed", 1_000, round(1_000 * factor)) for n, factor in enumerate((0.1, 0.2, 5, 1_000))]
+    ax = schedule_changes(schedule(rows), figsize=size)
+    ax.figure.draw_without_rendering()
+    shown = [label for label, tick in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True) if 0.05 < tick < 5_000]
+    boxes = [label.get_window_extent() for label in shown]
+    assert "×1" in [label.get_text() for label in shown]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_a_schedule_without_factors_tells_what_it_has() -> None:
