@@ -176,7 +176,7 @@ class Comparison:
         judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
         so.
 
-        Committed calls are judged by what each transaction pays: ``(execution + io) x price + storage - refund`` in
+        Committed calls are judged by what each transaction pays: ``gas used x price - storage refund`` in
         octas, at one reference price. The gate fails if the lower bound of the rise of the mean is above the limit, and
         passes if the upper bound is not; in between it cannot judge. It also fails if a larger share of transactions
         fails, or if the 10th, 50th or 95th percentile certainly rose above the limit.

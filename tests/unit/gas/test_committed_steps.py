@@ -39,7 +39,10 @@ def frame_of(execution, **columns):
         "authenticator": "ed25519_signature",
         "slots_created": 0,
     }
-    return pd.DataFrame(made | columns)
+    frame = pd.DataFrame(made | columns)
+    if "gas_used" not in columns:
+        frame["gas_used"] += -(-frame["storage_fee_octas"] // frame["gas_unit_price"])
+    return frame
 
 
 def timeline(*changes, unread=()):
@@ -146,9 +149,18 @@ def verdicts(before, after, *percents):
 def test_the_price_that_people_choose_does_not_count():
     """Storage is charged in octas, execution in gas units: the fee is counted at one price."""
     before = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=200)
-    after = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=100, gas_used=412)
+    after = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=100)
+    free = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=0, gas_used=12)
     fees = fees_of(before, after)
     assert (fees.before.mean, fees.after.mean, fees.low, fees.high) == (41_200, 41_200, 0, 0)
+    assert Fees.of(free, 100).mean == 41_200
+
+
+def test_a_fee_at_the_price_that_was_paid_is_what_was_paid():
+    """Execution and io are rounded up apart: their sum may be more than the gas used."""
+    frame = frame_of([4] * 20, storage_fee_octas=43_224, gas_used=438)
+    assert Fees.of(frame, 100).mean == 43_800
+    assert Fees.of(frame, 200).mean == 44_376  # 5.76 units that are not storage
 
 
 def test_a_refund_that_is_gone_is_a_rise():
