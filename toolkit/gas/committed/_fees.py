@@ -190,6 +190,11 @@ class FeeChange:
         differs = self.low > 0 or self.high < 0
         return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
 
+    @property
+    def fails_more(self) -> bool:
+        """Whether a larger share fails than before, and not merely by chance."""
+        return self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing
+
     def judged(self, limit: Threshold | None) -> Judgement:
         """Return the verdict on the rise under a limit; without one, on failures alone."""
         if self.failing_chance < MAX_FAILING_CHANCE:
@@ -201,7 +206,7 @@ class FeeChange:
             over = self._over(limit)
             if over is not None:
                 return over
-        if self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing:
+        if self.fails_more:
             return Judgement(Verdict.NOT_JUDGED, Reason.FAILURES)
         return Judgement(Verdict.PASSED, Reason.BELOW)
 
