@@ -505,7 +505,7 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[st
     if before is not None and after is not None:
         for node in _other_ledgers(before, after):
             yield f"{node} served a different ledger on each side, so code and state may differ"
-    if _one_ledger(before, after) and sides[1].version < sides[0].version:
+    if _one_ledger(before, after) and 0 < sides[1].version < sides[0].version:
         yield f"after ({sides[1].version:,}) is older than before ({sides[0].version:,})"
     yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
 

@@ -428,7 +428,7 @@ class Why(Enum):
     """What a gate found of a call that did not pass; the value is the wording, or the function that writes it."""
 
     REMOVED = "missing from the after side"
-    ADDED = "new: not in the baseline"
+    ADDED = "not in the baseline"
     NOT_IN_SNAPSHOT = "new: not in the snapshot"
     READ_ONCE = "it was read once, so nothing can be compared"
     NOT_OBSERVED = "the study names this call, but neither side observed it"

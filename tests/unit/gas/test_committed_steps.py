@@ -163,6 +163,13 @@ def test_a_fee_at_the_price_that_was_paid_is_what_was_paid():
     assert Fees.of(frame, 200).mean == 44_376  # 5.76 units that are not storage
 
 
+@pytest.mark.parametrize(("failed", "more"), [(3, False), (12, True)])
+def test_more_failures_by_chance_are_not_more(failed, more):
+    """Of 40 on each side, 2 and then 3 fail: nobody can tell that from chance."""
+    sides = (Fees(np.full(40 - count, 600), count) for count in (2, failed))
+    assert FeeChange.of(*sides, 100).fails_more == more
+
+
 def test_a_refund_that_is_gone_is_a_rise():
     """What people pay is net of refunds."""
     before = frame_of([10] * 20, storage_fee_octas=40_000, storage_fee_refund_octas=40_000)
