@@ -45,6 +45,8 @@ ANSWERS = {
     "how many failed transactions": "how-to/events",
     "address format": "explanation/exact-numbers",
     "dask": "how-to/cluster",
+    "read events of a contract": "how-to/events",
+    "simulate without signing": "how-to/simulate-a-batch",
     "holders of a token": "how-to/indexer",
     "what is an octa": "explanation/units",  # no page has all of the words
 }
@@ -64,3 +66,7 @@ def test_an_everyday_question_finds_its_page_first(page, question):
     first = page.locator("#search-results li > a").first
     first.wait_for(timeout=30_000)
     assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
+    hrefs = page.locator("#search-results :is(.kind-index, .kind-text) > a").evaluate_all(
+        "all => all.map(a => a.pathname)"
+    )
+    assert len(hrefs) == len(set(hrefs))

@@ -55,7 +55,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     names = ("version_before", "version_after", "exact", "gas_before", "gas_after", "cause", "part")
     assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
     assert run.explain().splitlines()[1] == (
-        "  sell: from 38 to 332 gas units (×8.7: execution +293 to +295; 40 transactions before, 40 after)"
+        "  sell: from 38 to 332 gas units (×8.7: execution +293 to +295; nearest 40 transactions before, 40 after)"
     )
     assert f"upgraded module {HOME}::shop" in run.explain()
     # The last sale before the upgrade is three versions earlier.

@@ -345,6 +345,8 @@ def forecast(
     --------
     ledger-toolkit forecast runs/demo --schedule 'instr.*=x10'
     """
+    from toolkit._present.text import relative_change, signed
+    from toolkit.frames._columns import plain_rows
     from toolkit.gas import _forecast as forecasts
     from toolkit.gas._study import Run
 
@@ -357,8 +359,14 @@ def forecast(
     frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
     if out is None and not as_json:
-        columns = ["label", "now", "forecast", "change", "outcome", "reason"]
-        console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
+        total = frame.loc[frame["part"] == "total", ["label", "now", "forecast", "change", "outcome", "reason"]]
+        texts: Any = [
+            f"{signed(row['change'])} ({relative_change(row['now'], row['forecast'])})"
+            if row["change"]
+            else row["change"]
+            for row in plain_rows(total, ["now", "forecast", "change"])
+        ]
+        console.print_frame(total.assign(change=texts), as_json=False)
 
 
 def _version(node: Node, text: str | None) -> int:

@@ -241,7 +241,7 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     assert [[part.part for part in change.parts] for change in group.changes] == [["execution", "io"]] * 2
     assert {(change.gas_before, change.gas_after) for change in group.changes} == {(6, 30)}
     assert change_text(group.changes[0], visible) == (
-        "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; 50 transactions before, 50 after)"
+        "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; nearest 50 transactions before, 50 after)"
     )
 
 
