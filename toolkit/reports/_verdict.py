@@ -91,7 +91,7 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
     elif gate.not_judged and not allowed:
         told.append(f"{len(passed):,} of {total} passed")
     else:
-        told.append(f"none of {total} regressed" if gate.judged else f"{total}: nothing to judge")
+        told.append(f"0 of {total} regressed" if gate.judged else f"{total}: nothing to judge")
         told += [f"{fell:,} fell"] if (fell := sum(one.fell for one in passed)) else []
     if gate.waived:
         told.append(f"{len(gate.waived):,} waived")
