@@ -66,7 +66,9 @@ def test_an_everyday_question_finds_its_page_first(page, question):
     first = page.locator("#search-results li > a").first
     first.wait_for(timeout=30_000)
     assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
-    hrefs = page.locator("#search-results :is(.kind-index, .kind-text) > a").evaluate_all(
-        "all => all.map(a => a.pathname)"
+    results = (
+        "[...document.querySelectorAll('#search-results :is(.kind-index, .kind-text) > a')].map((one) => one.pathname)"
     )
-    assert len(hrefs) == len(set(hrefs))
+    page.wait_for_function("() => Search.status.textContent.includes('finished')")
+    pages = page.evaluate(results)
+    assert len(pages) == len(set(pages))
