@@ -196,7 +196,8 @@ SEARCHED = {
     "how-to/compare-releases": "how do I compare two versions, compare versions, compare gas of two versions, diff",
     "how-to/connect": "API key, get an API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, decode events, balance changes, abort code, how many failed transactions, failures",
+    "how-to/events": "event, read events of a contract, decode events, balance changes, abort code, "
+    "how many failed transactions, failures",
     "how-to/events-by-day": "daily, group by, per day, distinct senders, unique senders",
     "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
     "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request",
@@ -209,7 +210,8 @@ SEARCHED = {
     "how-to/replay-and-fork": "simulate at a past version, which function uses the gas, gas by function, fork, "
     "publish a package on a fork",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
-    "how-to/simulate-a-batch": "simulate a transaction, dry run, estimate, simulation, max gas amount",
+    "how-to/simulate-a-batch": "simulate a transaction, simulate without signing, dry run, estimate, simulation, "
+    "max gas amount",
     "how-to/slow-sweep": "429, rate limit, too many requests, requests per second, slow, speed, progress",
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
     "how-to/studies": "resume, plan, find_steps, find when gas changed",

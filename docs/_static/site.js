@@ -46,6 +46,12 @@ window.addEventListener("DOMContentLoaded", () => {
   function check() {
     if (!Search.status?.textContent) return; // it is set at the end of a search
     observer.disconnect();
+    const listed = new Set(); // Sphinx lists a page again for an entry of the index
+    for (const result of Search.output.querySelectorAll(".kind-index, .kind-text")) {
+      const page = result.querySelector("a").pathname;
+      if (listed.has(page)) result.remove();
+      listed.add(page);
+    }
     if (!Search.output.children.length) listNearest(question);
   }
 });

@@ -45,6 +45,8 @@ ANSWERS = {
     "how many failed transactions": "how-to/events",
     "address format": "explanation/exact-numbers",
     "dask": "how-to/cluster",
+    "read events of a contract": "how-to/events",
+    "simulate without signing": "how-to/simulate-a-batch",
     "holders of a token": "how-to/indexer",
     "what is an octa": "explanation/units",  # no page has all of the words
 }
@@ -64,3 +66,9 @@ def test_an_everyday_question_finds_its_page_first(page, question):
     first = page.locator("#search-results li > a").first
     first.wait_for(timeout=30_000)
     assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
+    results = (
+        "[...document.querySelectorAll('#search-results :is(.kind-index, .kind-text) > a')].map((one) => one.pathname)"
+    )
+    page.wait_for_function("() => Search.status.textContent.includes('finished')")
+    pages = page.evaluate(results)
+    assert len(pages) == len(set(pages))

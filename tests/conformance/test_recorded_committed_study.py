@@ -76,7 +76,7 @@ def test_every_call_is_judged_and_explain_says_what_happened(run):
     assert lines[0].startswith("at version 503, code: transaction 503 (0x1::code::publish_package_txn by ")
     assert lines[0].endswith("::lab (added walk)")
     assert lines[1] == (
-        "  bump (succeeding): from 5 to 22 gas units (×4.4: execution +16 to +18; 65 transactions before, 64 after)"
+        "  bump (succeeding): from 5 to 22 gas units (×4.4: execution +16 to +18; nearest 65 transactions before, 64 after)"
     )
     assert lines[2].startswith("at version 707, gas schedule: transaction 707 ")
     assert "117 of 508 parameters changed, every one ×0.1" in lines[2]

@@ -55,7 +55,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     names = ("version_before", "version_after", "exact", "gas_before", "gas_after", "cause", "part")
     assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
     assert run.explain().splitlines()[1] == (
-        "  sell: from 38 to 332 gas units (×8.7: execution +293 to +295; 40 transactions before, 40 after)"
+        "  sell: from 38 to 332 gas units (×8.7: execution +293 to +295; nearest 40 transactions before, 40 after)"
     )
     assert f"upgraded module {HOME}::shop" in run.explain()
     # The last sale before the upgrade is three versions earlier.
@@ -87,10 +87,10 @@ def test_compare_and_the_gate_judge_the_upgrade(upgraded):
     run, version = upgraded
     found = toolkit.compare(f"{run.path}@{version - 1}", run.path)
     names = ("gas_before", "gas_after", "fee_before", "fee_after", "cause", "count_before", "count_after")
-    assert rows(found.changed, *names) == [(38, 332, 3_900, 33_300, "code", 40, 40)]
+    assert rows(found.changed, *names) == [(38, 332, 3_800, 33_200, "code", 40, 40)]
     gate = found.gate("2%")
     assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
-    assert (gate.regressions[0].label, gate.regressions[0].limit) == ("sell", "2 %")
+    assert (gate.regressions[0].label, gate.regressions[0].limit.percent) == ("sell", 2)
     assert toolkit.compare(run.path, run.path).gate("2%").verdict == "could not judge"
 
 
@@ -143,7 +143,7 @@ def test_an_upgrade_between_two_runs_is_judged_by_what_each_run_read(case, tmp_p
     assert before.timeline.empty
     assert after.timeline.empty
     found = toolkit.compare(before, after)
-    assert rows(found.calls, "fee_before", "fee_after") == [(3_900, 33_300)]
+    assert rows(found.calls, "fee_before", "fee_after") == [(3_800, 33_200)]
     assert found.gate("2%").verdict == "failed"
 
 

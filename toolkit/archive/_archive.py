@@ -239,7 +239,8 @@ class Archive(TransactionStore):
             raise
         except (duckdb.Error, *UNREADABLE) as error:
             words = " ".join(str(error).split()).rstrip(" ^")  # one line, without the caret below
-            raise InputError(f"DuckDB rejects the query: {visible(words, 2_000)}") from None
+            known = f"; the archive's tables: {', '.join(tables)}" if isinstance(error, duckdb.CatalogException) else ""
+            raise InputError(f"DuckDB rejects the query: {visible(words, 2_000)}{known}") from None
 
     # typed frames ---------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, reduce
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -69,6 +69,12 @@ _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, 
 # New objects before the garbage collector runs: what a command loads stays in use until the command ends.
 _MIN_COLLECTED = 100_000
 _MIN_FAILED = 4000  # of the VM's status codes, those of a function that ran and failed; others say that it cannot run
+# What pydantic says of a value, and what a user reads.
+_PLAIN_WORDS = (
+    (": Value error, ", ": "),
+    ("Input should be a valid integer, unable to parse string as an integer", "expected a whole number"),
+    ("Input should be a valid number, unable to parse string as a number", "expected a number"),
+)
 _CHOICES = {"form", "frame"}  # parameters whose values the help lists
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
@@ -289,7 +295,7 @@ def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, list[str]
         return STOPPED, ["error: out of memory; read fewer rows at once, or end other processes"]
     # The errors of typer have no public base class, but a method that formats their text.
     if hasattr(error, "format_message"):
-        said = error.format_message().removesuffix(".").replace(": Value error, ", ": ")  # pydantic's, for a choice
+        said = reduce(lambda text, pair: text.replace(*pair), _PLAIN_WORDS, error.format_message().removesuffix("."))
         return BAD_INPUT, [f"error: {said}{'' if said.endswith('?') else '.'} {_advice(error, given)}"]
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, [f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"]

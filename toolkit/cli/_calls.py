@@ -444,6 +444,7 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 def resources(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[str, Argument(help="Account or object that owns the resource.")],
     tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with any type arguments.")],
+    ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = None,
     out: console.OutOption = None,
@@ -451,7 +452,7 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read a resource at the head or at many ledger versions, with a typed column per field.
+    """Read a resource at one ledger version or at many, with a typed column per field.
 
     A version at which the resource does not exist or cannot be read becomes a row with an error_code, and the exit code
     is 0.
@@ -461,11 +462,13 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit resources 0x1 0x1::chain_id::ChainId
     ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/50
     """
+    _one_version(ledger_version, versions, out)
+    at: Any = ledger_version if versions is None else versions
     with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
         owner = console.address(reached, address, "ADDRESS")
-        found = fetch_resources(reached, owner, tag, versions, times=times, progress=not quiet)
+        found = fetch_resources(reached, owner, tag, at, times=times, progress=not quiet)
     read = found["ledger_version"]
     console.print_rows(found, out, as_json=as_json, hidden=("address", *_hidden(found, times)), versions=read)
 

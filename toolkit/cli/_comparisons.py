@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
@@ -93,6 +92,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._gate import rules_of
     from toolkit.gas._study import Study
     from toolkit.gas._study_file import label_lines, read_waiver_file
+    from toolkit.gas._verdict_sentences import allowed_text
 
     rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
     form = Format.TEXT if rows else _format(form, out, as_json=as_json)
@@ -141,6 +141,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         else:
             console.write_text(_written(form, comparison, gate, study, lines), out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
+        verdict += allowed_text(gate) if gate is not None else ""
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
 
@@ -175,7 +176,6 @@ def _print_written(text: str, form: Format) -> None:
 
 def _end(comparison: Comparison | PairedComparison, gate: Gate | None, junit: Path | None) -> None:
     """Write the file of ``--junit``, and exit with the exit code of the gate."""
-    from toolkit.gas._verdict_sentences import allowed_text
     from toolkit.reports._to_programs import comparison_junit
 
     if gate is None:
@@ -184,9 +184,7 @@ def _end(comparison: Comparison | PairedComparison, gate: Gate | None, junit: Pa
         console.write_text(comparison_junit(comparison, gate).decode(), junit)
     if gate.regressions:
         raise typer.Exit(REGRESSED)
-    if allowed := allowed_text(gate):
-        print(f"--allow-unjudged: {allowed.removeprefix('; ')}", file=sys.stderr)
-    elif not gate.passed:
+    if not gate.passed:
         raise typer.Exit(NOT_JUDGED)
 
 
@@ -217,6 +215,7 @@ def snapshot(
     """
     from toolkit._present.text import listed, visible
     from toolkit.gas import _snapshot as snapshots
+    from toolkit.gas._findings import Kind
     from toolkit.gas._study import Run
     from toolkit.gas._study_file import read_waiver_file
     from toolkit.gas.committed._levels import MIN_SURE_CALLS
@@ -250,9 +249,11 @@ def snapshot(
     if gate is not None:
         gate = replace(gate, unjudged_allowed=allow_unjudged)
     _print_written(_written(form, comparison, gate, out, before.places), form)
-    changed = len(comparison.unchanged) < len(comparison.calls)
-    if form is Format.TEXT and gate is not None and gate.passed and changed:
-        print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
+    outdated = (Kind.CHANGED, Kind.ADDED, Kind.REMOVED)
+    differ = {kind: count for kind, count in comparison.counts.items() if kind in outdated and count}
+    if form is Format.TEXT and gate is not None and gate.passed and differ:
+        told = ", ".join(f"{plural(count, 'call')} {kind}" for kind, count in differ.items())
+        print(f"{out} is out of date: {told}. Write the snapshot again.")
     _end(comparison, gate, junit)
 
 
@@ -344,6 +345,8 @@ def forecast(
     --------
     ledger-toolkit forecast runs/demo --schedule 'instr.*=x10'
     """
+    from toolkit._present.text import relative_change, signed
+    from toolkit.frames._columns import plain_rows
     from toolkit.gas import _forecast as forecasts
     from toolkit.gas._study import Run
 
@@ -356,8 +359,14 @@ def forecast(
     frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
     if out is None and not as_json:
-        columns = ["label", "now", "forecast", "change", "outcome", "reason"]
-        console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
+        total = frame.loc[frame["part"] == "total", ["label", "now", "forecast", "change", "outcome", "reason"]]
+        texts: Any = [
+            f"{signed(row['change'])} ({relative_change(row['now'], row['forecast'])})"
+            if row["change"]
+            else row["change"]
+            for row in plain_rows(total, ["now", "forecast", "change"])
+        ]
+        console.print_frame(total.assign(change=texts), as_json=False)
 
 
 def _version(node: Node, text: str | None) -> int:

@@ -45,8 +45,7 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    counts = f"{plural(len(run.steps), 'step')} in {plural(len(run.observations), 'observation')}"
-    lines = [*brief_lines(run.steps, len(run.study.calls)), f"{counts}: {run.path}", f"Report: {written}"]
+    lines = [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run), f"Report: {written}"]
     console.print_text("\n".join(lines))
 
 

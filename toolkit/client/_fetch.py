@@ -627,7 +627,7 @@ def fetch_events(
         return node.events_of(event_type, versions)
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
-    arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
+    arguments.check_struct(sweep.node, "event type", tag, sweep.there)
     parts = [rows_of_events(*page_tables([]), str(tag), failures={})]  # the columns, if the plan has no version
     types: set[str] = set()
     for page, missing in _pages(sweep):
@@ -705,11 +705,11 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    parsed = arguments.struct_tag("tag", tag)
+    parsed = arguments.struct_tag("resource type", tag)
     owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
-    arguments.check_struct(node, "tag", parsed, sweep.there)
+    arguments.check_struct(node, "resource type", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))
     outcomes = sweep.read(tasks, lambda task: node.prepare_resource(task[0], str(parsed), task[1]), what="resources")

@@ -42,8 +42,8 @@ _PUBLISH = "0x1::code::publish_package_txn"
 _MAX_NAMED = 3  # modules in a message
 _MAX_SECONDS = 10**10  # times beyond the year 9999 cannot be shown
 _NO_BYTECODE = (
-    "the contracts of an embedded node are a Python model without bytecode, so a replay, or a fork over HTTP, has "
-    "nothing to run; to run calls on past state, use node.fork(version) in the process that has the Ledger"
+    "an embedded node has no bytecode to replay; for past state, use node.fork(version) in Python, in the process that "
+    "has the Ledger"
 )
 
 

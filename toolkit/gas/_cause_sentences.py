@@ -82,10 +82,7 @@ def unread_text(unread: findings.Unread) -> str:
 
 def not_seen_text(initial: int) -> str:
     """Describe the changes that the search for a timeline cannot find."""
-    return (
-        "changes to the gas schedule or configuration are missed if they were reverted between two of the "
-        f"first {initial} versions read"
-    )
+    return f"a change reverted between two of the {initial} sampled versions is not listed"
 
 
 # rows of the steps frame ----------------------------------------------------------------------------------------------

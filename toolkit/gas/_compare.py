@@ -176,7 +176,7 @@ class Comparison:
         judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
         so.
 
-        Committed calls are judged by what each transaction pays: ``(execution + io) x price + storage - refund`` in
+        Committed calls are judged by what each transaction pays: ``gas used x price - storage refund`` in
         octas, at one reference price. The gate fails if the lower bound of the rise of the mean is above the limit, and
         passes if the upper bound is not; in between it cannot judge. It also fails if a larger share of transactions
         fails, or if the 10th, 50th or 95th percentile certainly rose above the limit.
@@ -227,7 +227,7 @@ class Comparison:
         rules = rules.renamed(self.other_names)
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
         found = []
-        for row in plain_rows(self.calls):
+        for row in sentences.by_size(plain_rows(self.calls)):
             if row["node"] in self.unlike:
                 one = Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=self.unlike[row["node"]])
             elif row["label"] in too_old:
@@ -397,10 +397,11 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
 
 
 def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
-    """Return what became of the calls of a run from its beginning to its end, and the verdict; None without limits.
+    """Return what became of the calls of a run from its beginning to its end, and the verdict.
 
-    Views are compared at their first and last version, and committed transactions before the first change with those
-    since the last one. Waivers hold as of the day on which the run was made, so that equal runs have equal reports.
+    None without limits, and of a run of one version. Views are compared at their first and last version, and committed
+    transactions before the first change with those since the last one. Waivers hold as of the day on which the run was
+    made, so that equal runs have equal reports.
     """
     study = run.study
     if study.thresholds is None and not any(call.thresholds for call in study.calls):
@@ -408,8 +409,10 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     key = ["node", "fingerprint", "source"]
     every = run.observations.sort_values("ledger_version", kind="stable")
     # What was read once has no second side. Of committed transactions, `Side.ran` takes those that count.
-    several = every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)
-    first = every[several].drop_duplicates(key).reset_index(drop=True)
+    several = every[every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)]
+    if len(set(several["ledger_version"])) <= 1:
+        return None
+    first = several.drop_duplicates(key).reset_index(drop=True)
     beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
     found = compared(beginning, side_of_run(run, "the end of the run"))
     made = run.record.finished_at
@@ -502,6 +505,8 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[st
     if before is not None and after is not None:
         for node in _other_ledgers(before, after):
             yield f"{node} served a different ledger on each side, so code and state may differ"
+    if _one_ledger(before, after) and 0 < sides[1].version < sides[0].version:
+        yield f"after ({sides[1].version:,}) is older than before ({sides[0].version:,})"
     yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
 
 

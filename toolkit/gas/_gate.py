@@ -37,7 +37,7 @@ class Finding:
         What happened, or why the call cannot be judged; None if the call passed.
     figures : mapping of str to object
         The figures that `reason` states.
-    limit : str or None
+    limit : Threshold or None
         The limit that the rise exceeds; None if the call fails or is missing.
     gas_before, gas_after : int or None
         Gas units.
@@ -57,7 +57,7 @@ class Finding:
     verdict: Verdict
     why: Why | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
-    limit: str | None = None
+    limit: Threshold | None = None
     gas_before: int | None = None
     gas_after: int | None = None
     fee_before: float | None = None
@@ -78,6 +78,13 @@ class Finding:
     def call(self) -> tuple[str, str, str]:
         """What identifies the call: its label, source and node."""
         return self.label, self.source, self.node
+
+    @property
+    def fell(self) -> bool:
+        """Whether gas fell, or certainly the mean fee of committed transactions."""
+        if self.fee_change_high is not None:
+            return self.fee_change_high < 0
+        return self.gas_before is not None and self.gas_after is not None and self.gas_after < self.gas_before
 
     @property
     def reason(self) -> str:
@@ -198,8 +205,8 @@ def _found_in_fees(row: Mapping[str, Any], limits: Threshold | None, fees: FeeCh
     judged = fees.judged(limits)
     if judged.verdict is Verdict.PASSED:
         return Finding.of(row, Verdict.PASSED)
-    limit = str(limits) if judged.over_limit else None
-    return Finding.of({**row, "limit": limit}, judged.verdict, Why.FEES, judgement=judged, fees=fees, limit=str(limits))
+    limit = limits if judged.over_limit else None
+    return Finding.of({**row, "limit": limit}, judged.verdict, Why.FEES, judgement=judged, fees=fees, limit=limits)
 
 
 def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures_listed: bool) -> Finding:

@@ -342,8 +342,8 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
         alike = Finding.of(call, Verdict.NO_BASELINE, Why.PAIRS_FAIL_ALIKE, judged=judged)
         return Finding.of(call, Verdict.PASSED) if succeeds else alike
     worst = max(over, key=lambda pair: pair["fee_after"] - pair["fee_before"])
-    row = {**call, "limit": str(limits)} | {name: worst[name] for name in _COSTS}
-    figures = {"judged": judged, "over": len(over), "worst": worst, "limit": str(limits)}
+    row = {**call, "limit": limits} | {name: worst[name] for name in _COSTS}
+    figures = {"judged": judged, "over": len(over), "worst": worst, "limit": limits}
     return Finding.of(row, Verdict.FAILED, Why.PAIRS_RISE, **figures)
 
 

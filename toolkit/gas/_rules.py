@@ -40,7 +40,7 @@ class Threshold(FileModel):
     Examples
     --------
     >>> limit = Threshold.of(["2%", 50])
-    >>> str(limit), limit.exceeded(1_000, 1_030)
+    >>> str(limit), str(limit.exceeded(1_000, 1_030))
     ('50 gas units or 2 %', '2 %')
     """
 
@@ -55,17 +55,17 @@ class Threshold(FileModel):
             raise ValueError("a threshold must have gas_units, percent, or both")
         return self
 
-    def exceeded(self, before: int, after: int, *, unit: int = 1) -> str | None:
-        """Return, as text, the limit exceeded by a rise from `before` to `after`, or None.
+    def exceeded(self, before: int, after: int, *, unit: int = 1) -> Threshold | None:
+        """Return the limit exceeded by a rise from `before` to `after`, or None.
 
         Both are in gas units, or in octas if `unit` is the price of a gas unit.
         """
         rise = after - before
         if self.gas_units is not None and rise > self.gas_units * unit:
-            return plural(self.gas_units, "gas unit")
+            return Threshold(gas_units=self.gas_units)
         # Exact: a float of 100 * rise / before may fall on the wrong side of the limit.
         if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * abs(before):
-            return percent(self.percent, "g")
+            return Threshold(percent=self.percent)
         return None
 
     def __str__(self) -> str:

@@ -497,7 +497,7 @@ def short_change(change: StepChange, name: Renderer) -> str:
     if change.parts and change.gas_before is not None and change.gas_after is not None:
         moved = f"{relative_change(change.gas_before, change.gas_after)}: " * (change.gas_before != change.gas_after)
         texts = [moved + ", ".join(_part_text(part) for part in change.parts)]
-        texts.append(f"{plural(change.count_before or 0, 'transaction')} before, {change.count_after:,} after")
+        texts.append(f"nearest {plural(change.count_before or 0, 'transaction')} before, {change.count_after:,} after")
         if change.uncertain:
             texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)
@@ -572,8 +572,7 @@ def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
 
 def age_text(age: RunAge) -> str:
     """Say up to which version a run is complete on each node, and how long ago it was read."""
-    fixed = "" if age.labels else "; its versions are fixed, so it does not age"
-    return f"the run is complete to {_reached_text(age)}{fixed}"
+    return f"run complete to {_reached_text(age)}"
 
 
 def _reached_text(age: RunAge) -> str:
@@ -582,12 +581,15 @@ def _reached_text(age: RunAge) -> str:
         f"{version:,} on {visible(node, _MAX_LABEL)}" if several else f"{version:,}"
         for node, version in age.reached.items()
     ]
+    reached = f"version {listed(places, _MAX_LISTED)}, read {age.read_at:%Y-%m-%d %H:%M} UTC"
+    if not age.labels:  # its versions are fixed, so it does not age
+        return reached
     seconds = age.since().total_seconds()
     ago = "less than a minute"
     for noun, size in (("minute", 60), ("hour", 3_600), ("day", 86_400)):
         if seconds >= size:
             ago = plural(int(seconds // size), noun)
-    return f"version {listed(places, _MAX_LISTED)}, read {ago} ago ({age.read_at:%Y-%m-%d %H:%M} UTC)"
+    return f"{reached}, {ago} ago"
 
 
 def earlier_sentence(earlier: EarlierRun, rows: int) -> str:

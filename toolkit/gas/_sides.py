@@ -123,15 +123,22 @@ class Side:
     oldest: bool = False
 
     @property
+    def version(self) -> int:
+        """The last version of its observations, or the first one of the beginning of a run; 0 without observations."""
+        versions = self.last["ledger_version"]
+        return 0 if self.last.empty else int(versions.min() if self.oldest else versions.max())
+
+    @property
     def about(self) -> str:
         """Node, version and time of reading, to follow the name; empty without observations."""
         if self.last.empty:
             return ""
-        versions = self.last["ledger_version"]
-        version = int(versions.min() if self.oldest else versions.max()) if self.until is None else self.until
+        at = f"{self.version:,}"
+        if self.until is not None and self.until > self.version:
+            at += f" (the last read at or before {self.until:,})"
         read = self.run.record.finished_at if self.run else self.last["observed_at"].max() if self.has_times else None
         when = f", read {read:%Y-%m-%d %H:%M} UTC" if read else ""
-        return f": {', '.join(sorted(self.last['node'].unique()))}, version {version:,}{when}"
+        return f": {', '.join(sorted(self.last['node'].unique()))}, version {at}{when}"
 
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
         """Return the simulations that this side lacks because they were made later.

@@ -22,7 +22,7 @@ from toolkit.gas._calls import Call, other_names
 from toolkit.gas._compare import Comparison, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
-from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._observations import Cause, Source, is_no_answer, last_observations
 from toolkit.gas._sides import Ran, Side
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
@@ -357,7 +357,11 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     facts = {one.node: one for one in snapshot.nodes}
     after = replace(_side(run.study.title, now, run.study), study=run.study, run=run, stored={})
     found = compared(_side(name, snapshot, run.study), after)
-    notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
+    explained = {step.node for step in found.steps if step.cause is Cause.SCHEDULE}
+    notes: list[str] = []
+    for one in now.nodes:
+        if one.node in facts:
+            notes += _differences(facts[one.node], one, explained=not explained.isdisjoint({"", one.node}))
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = {
@@ -369,10 +373,10 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     return replace(found, notes=(*found.notes, *notes), unlike={**found.unlike, **above})
 
 
-def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
-    """Yield what may explain a difference: a different gas schedule or a different version."""
+def _differences(before: NodeFacts, after: NodeFacts, *, explained: bool) -> Iterator[str]:
+    """Yield what may explain a difference: a different gas schedule, unless a cause names it, or another version."""
     where = f"the snapshot was taken at version {before.ledger_version:,}, the run ends at {after.ledger_version:,}"
-    if before.schedule != after.schedule and before.schedule and after.schedule:
+    if before.schedule != after.schedule and before.schedule and after.schedule and not explained:
         versions = before.feature_version, after.feature_version
         features = f" (feature version {versions[0]} before, {versions[1]} now)" if versions[0] != versions[1] else ""
         yield f"the gas schedule differs{features}, which may explain different gas; {where}"

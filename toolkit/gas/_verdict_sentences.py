@@ -28,7 +28,7 @@ from toolkit._present.text import (
 )
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
-from toolkit.gas._observations import Part, Source
+from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
 from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
     from toolkit.gas._paired import PairedComparison
+    from toolkit.gas._rules import Threshold
     from toolkit.gas._steps import StepGroup
     from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
 
@@ -119,12 +120,12 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     named = {one.call for one in (*gate.regressions, *gate.not_judged, *gate.waived)} if gate else set()
     both = zip(comparison.names, comparison.about, strict=True)
     one, two = (name(f"{side}{about}", MAX_NAME) for side, about in both)
-    title, lines = f"{before} compared with {after}", [*_lines(calls, name, named)]
+    title, lines = f"{before} compared with {after}", [*_lines(calls, name, named, comparison.fees)]
     counts = f"{counts or 'no calls'}{model}"
     several = len({row["node"] for row in calls}) > 1
     table: list[ShownRow] = []
     alike: list[ShownRow] = []
-    for row in sorted(calls, key=_order, reverse=True):
+    for row in by_size(calls):
         if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named:
             table += _rows(row, name, several=several)
         elif row["kind"] == Kind.UNCHANGED:
@@ -183,7 +184,8 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
 
 def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[ShownRow]:
     """Yield the rows of a call in the table, with its node if there are several."""
-    source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
+    mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
+    source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = row["change"]
     sides = [_outcome_text(row, side, name) for side in ("before", "after")]
@@ -206,11 +208,15 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
             yield ShownRow(call, cells, is_part=True)
 
 
-def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
-    """Order rows: calls that fail now or got no response first, then by the relative rise."""
-    failed = row["error_after"] is not None or row["success_after"] is False
-    rise = row["change_percent"]
-    return failed, rise if rise is not None else float(row["change"] or 0)
+def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of a comparison, those that fail now or got no response first, then by the relative rise."""
+
+    def order(row: Mapping[str, Any]) -> tuple[bool, float]:
+        failed = row["error_after"] is not None or row["success_after"] is False
+        rise = row["change_percent"]
+        return failed, rise if rise is not None else float(row["change"] or 0)
+
+    return sorted(calls, key=order, reverse=True)
 
 
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
@@ -241,7 +247,12 @@ def cause_lines(here: Shown, name: Renderer) -> list[str]:
     return [*lines, f"... and {plural(rest, 'more step')}"] if rest else lines
 
 
-def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[str, str, str]]) -> Iterator[str]:
+def _lines(
+    calls: Sequence[Mapping[str, Any]],
+    name: Renderer,
+    said: set[tuple[str, str, str]],
+    fees: Mapping[tuple[str, str], FeeChange],
+) -> Iterator[str]:
     """Yield lines about calls without a row in the table, and calls whose comparison has little meaning.
 
     Of the calls in `said`, the verdict states why they are not compared.
@@ -257,11 +268,12 @@ def _lines(calls: Sequence[Mapping[str, Any]], name: Renderer, said: set[tuple[s
     for row in (row for row in rest if row["not_judged"]):
         yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
     if other := [row for row in calls if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
-        yield f"same gas, different result: {labels(other)}"
-    for row in calls:
-        before, after = row["failing_before"] or 0, row["failing_after"] or 0
-        if after > before:
-            yield f"{labels([row])}: the share of transactions that fail rose from {shares_text(before, after)}"
+        yield f"{labels(other)}: same gas, but the returned value changed"
+    for row in rest:
+        paid = fees.get((row["fingerprint"], row["node"]))
+        if paid is not None and paid.fails_more:
+            shares = shares_text(paid.before.failing, paid.after.failing)
+            yield f"{labels([row])}: the share of transactions that fail rose from {shares}"
 
 
 # the verdict ----------------------------------------------------------------------------------------------------------
@@ -288,17 +300,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
     groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
-        lines += [f"{what}: {name(one.label)}: {why_text(one, name)}" for one in found]
+        for one in found:
+            cause = f" ({Cause.of(one.cause).label})" if one.cause else ""
+            lines.append(f"{what}: {name(one.label)}: {why_text(one, name)}{cause}")
     if not gate.judged and not gate.not_judged and not gate.regressions:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
-    if gate.not_judged and gate.judged and not gate.unjudged_allowed:
-        of_source = "to judge only the others, select their source (--source view@version)"
-        how = "to judge them next time, write the snapshot again" if gate.rules.of_snapshot else of_source
-        lines.append(
-            f"{how}, or waive these calls in the study ([[waiver]] with `call`, or with "
-            '`source = "committed"` for all of a source)'
-        )
+    if gate.rules.of_snapshot and not gate.unjudged_allowed and any(one.why in _MENDED for one in gate.not_judged):
+        lines.append("Write the snapshot again, or waive the call in the study.")
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
 
@@ -350,13 +359,13 @@ def _too_old_text(max_age: timedelta) -> str:
     return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
 
 
-def _rise_text(before: int, after: int, limit: str) -> str:
+def _rise_text(before: int, after: int, limit: Threshold) -> str:
     """Say by how much gas rose over a limit."""
     relative = f", {relative_change(before, after)}" if before else ""
     return f"from {before:,} to {plural(after, 'gas unit')} ({signed(after - before)}{relative}) is over {limit}"
 
 
-def _fees_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
+def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -> str:
     """Say what committed transactions show: a proved rise, or why nobody can tell; empty if they pass."""
     one, two = fees.before, fees.after
     if judgement.verdict is Verdict.PASSED:
@@ -407,7 +416,7 @@ def _pairs_fail_alike_text(judged: int) -> str:
     return f"{plural(judged, 'transaction')} fail with and without the change, so no cost can be compared"
 
 
-def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: str) -> str:
+def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Threshold) -> str:
     rise = "rises" if over == 1 else "rise"
     most = (
         f"at version {worst['ledger_version']:,}, from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
@@ -420,7 +429,7 @@ class Why(Enum):
 
     REMOVED = "missing from the after side"
     ADDED = "not in the baseline"
-    NOT_IN_SNAPSHOT = "not in the snapshot yet: write it again, or waive the call"
+    NOT_IN_SNAPSHOT = "new: not in the snapshot"
     READ_ONCE = "it was read once, so nothing can be compared"
     NOT_OBSERVED = "the study names this call, but neither side observed it"
     NOT_COMPARED = "{text}"
@@ -445,3 +454,7 @@ class Why(Enum):
         """Return the reason in words."""
         write: Callable[..., str] = self.value if callable(self.value) else self.value.format
         return write(**figures)
+
+
+# What a snapshot that is written again has a baseline for.
+_MENDED = {Why.NOT_IN_SNAPSHOT, Why.FAILED_BEFORE, Why.FAILED_ON_BOTH}

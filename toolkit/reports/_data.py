@@ -101,7 +101,8 @@ def _schedule(plan: NodeRun) -> Iterator[tuple[str, str]]:
             f"feature version {end.feature_version}, digest {end.digest}" if end else "not reported"
             for end in (found.first, found.last)
         )
-        same = f"{one}, at versions {plan.first:,} and {plan.last:,}"
+        ends = f"version {plan.first:,}" if plan.first == plan.last else f"versions {plan.first:,} and {plan.last:,}"
+        same = f"{one}, at {ends}"
         yield plan.node, same if one == two else f"at version {plan.first:,}, {one}; at version {plan.last:,}, {two}"
 
 

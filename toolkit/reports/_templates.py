@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
-from toolkit._present.text import number, plural, short_addresses, version_range, visible
+from toolkit._present.text import ELLIPSIS, number, plural, short_addresses, version_range, visible
 from toolkit.errors import InputError
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
@@ -114,9 +114,16 @@ _PLAIN = re.compile(r"([^\W\d_]+(['-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
 
 
 def prose(text: object, limit: int = 300, /) -> str:
-    """Return a sentence that may quote users or the chain; each word that may be markup is a code span."""
-    words = (_WORD.findall(word)[0] for word in visible(short_addresses(str(text)), limit).split())
-    return " ".join(f"{a}{word if _PLAIN.fullmatch(word) else code(word, len(word))}{b}" for a, word, b in words)
+    """Return a sentence that may quote users or the chain; each word that may be markup is a code span.
+
+    A longer one ends between words.
+    """
+    whole = short_addresses(str(text))
+    shown, more = visible(whole, limit).split(), ""
+    if len(whole) > limit and len(shown) > 1:
+        shown, more = shown[:-1], f" {ELLIPSIS}"
+    words = (_WORD.findall(word)[0] for word in shown)
+    return " ".join(f"{a}{word if _PLAIN.fullmatch(word) else code(word, len(word))}{b}" for a, word, b in words) + more
 
 
 def chain(text: object, limit: int = 300) -> Markup:

@@ -140,7 +140,7 @@ def comparison_annotations(
     ----------
     comparison : Comparison or PairedComparison
     gate : Gate, optional
-        Without a gate, there are only the comparison's warnings, as notices.
+        Without a gate, there are only the comparison's notes, as notices.
     file : str, optional
         The file to which the annotations are attached: a study or a snapshot.
     lines : mapping of (str, str) to int, optional
@@ -159,10 +159,11 @@ def comparison_annotations(
         line = f"line={number}," if where and number else ""
         return f"::{level} {where}{line}title={title}::{_escaped(text)}"
 
-    said = (*comparison.warnings, *(gate.notes if gate else ()))
+    shown = comparison.shown(sentences.label_text, gate)
+    said = (*shown.notes, *(gate.notes if gate else ()))
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
-        return "\n".join([*notices, comparison.shown(sentences.label_text).counts, ""])
+        return "\n".join([*notices, shown.counts, ""])
     unjudged = "warning" if gate.unjudged_allowed else "error"
     kinds = (
         ("error", "Gas regression", gate.regressions),
@@ -214,5 +215,6 @@ def _gate(gate: Gate) -> dict[str, Any]:
 
 def _finding(one: Finding) -> Any:
     waiver = None if one.waiver is None else one.waiver.model_dump(mode="json", exclude_none=True)
+    limit = None if one.limit is None else one.limit.model_dump(exclude_none=True)
     known = {entry.name: getattr(one, entry.name) for entry in fields(one) if entry.name not in {"why", "figures"}}
-    return json_value(known | {"reason": one.reason, "waiver": waiver})
+    return json_value(known | {"reason": one.reason, "limit": limit, "waiver": waiver})

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
 from toolkit.gas._sentences import change_clause, main_steps, steps_of, versions_text, weightiest
-from toolkit.gas._verdict_sentences import ShownRow, allowed_text, cause_lines, why_text
+from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, why_text
+from toolkit.gas.committed._fees import Verdict
 from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment, prose
 
@@ -37,12 +38,11 @@ def headline(gate: Gate) -> str:
 def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str, str, list[Judged]]]:
     """Return the calls of a comparison by verdict: a title, the name of its colour, and findings with their rows.
 
-    The largest rise is first, as in the table.
+    The largest rise is first.
     """
     rows: dict[tuple[str, str, str], list[ShownRow]] = {}
     for row in shown.rows:
         rows.setdefault(row.call, []).append(row)
-    order = {call: place for place, call in enumerate(rows)}
     groups = {
         ("Regressed", "failed"): gate.regressions if gate else (),
         ("Could not be judged", "could-not-judge"): gate.not_judged if gate else (),
@@ -50,10 +50,11 @@ def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str,
     }
     found: list[tuple[str, str, list[Judged]]] = []
     for (title, colour), findings in groups.items():
-        ordered = sorted(findings, key=lambda one: order.get(one.call, len(order)))
-        judged = [(one, rows.pop(one.call, [ShownRow(one.call, (name(one.label),))])) for one in ordered]
-        found.append((title, colour, [*judged]))
-    found.append(("Other changed calls" if gate else "", "none", [(None, mine) for mine in rows.values()]))
+        found.append(
+            (title, colour, [(one, rows.pop(one.call, [ShownRow(one.call, (name(one.label),))])) for one in findings])
+        )
+    changed = "Other changed calls" if any(judged for _, _, judged in found) else "Changed"
+    found.append((changed if gate else "", "none", [(None, mine) for mine in rows.values()]))
     return [one for one in found if one[2]]
 
 
@@ -69,8 +70,11 @@ def causes_of(call: tuple[str, str, str], steps: Sequence[StepGroup]) -> tuple[l
     return [(one.cause, versions_text(one)) for one in main], len(mine) - len(main)
 
 
-def _lead(gate: Gate, steps: Sequence[StepGroup]) -> str:
-    """Return how many calls regressed, by how much, where and why, and how many could not be judged."""
+def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
+    """Return how many calls regressed, by how much, where and why, and how many could not be judged.
+
+    If it is one call, it is named.
+    """
     rises = []
     for one in gate.regressions:
         before, after = (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
@@ -78,13 +82,29 @@ def _lead(gate: Gate, steps: Sequence[StepGroup]) -> str:
             rises.append((after / max(before, 1), relative_change(round(before), round(after))))
     ends = dict.fromkeys(text for _, text in (min(rises), max(rises))) if rises else ()
     by = f" ({' to '.join(ends)})" if ends else ""
-    counts = {f"regressed{by}{_why(gate, steps)}": gate.regressions, "waived": gate.waived}
-    allowed = allowed_text(gate)
-    if not allowed:
-        counts["could not be judged"] = gate.not_judged
-    told = "; ".join(f"{len(calls):,} {what}" for what, calls in counts.items() if calls)
-    told = told or ("none regressed" if gate.judged else "nothing to judge")
-    return f"{plural(len(gate.findings), 'call')}: {told}{allowed}."
+    total, allowed = plural(len(gate.findings), "call"), allowed_text(gate)
+    passed = [one for one in gate.findings if one.verdict is Verdict.PASSED]
+    told = []
+    if gate.regressions:
+        who = _who(gate.regressions, name, f" of {total}")
+        told.append(f"{who} regressed{by}{_why(gate, steps)}")
+    elif gate.not_judged and not allowed:
+        told.append(f"{len(passed):,} of {total} passed")
+    else:
+        told.append(f"0 of {total} regressed" if gate.judged else f"{total}: nothing to judge")
+        told += [f"{fell:,} fell"] if (fell := sum(one.fell for one in passed)) else []
+    if gate.waived:
+        told.append(f"{len(gate.waived):,} waived")
+    if gate.not_judged and not allowed:
+        new = all(one.why in {Why.ADDED, Why.NOT_IN_SNAPSHOT} for one in gate.not_judged)
+        is_new = "is new" if len(gate.not_judged) == 1 else "are new"
+        told.append(f"{_who(gate.not_judged, name)} {is_new if new else 'could not be judged'}")
+    return f"{'; '.join(told)}{allowed}."
+
+
+def _who(findings: Sequence[Finding], name: Renderer, of: str = "") -> str:
+    """Return the label of a call, or the number of several, with `of`."""
+    return name(findings[0].label) if len(findings) == 1 else f"{len(findings):,}{of}"
 
 
 def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
@@ -107,7 +127,7 @@ def verdict_content(
         "shown": shown,
         "headline": headline(gate) if gate else "COMPARISON",
         "state": gate.verdict.replace(" ", "-") if gate else "none",
-        "lead": _lead(gate, shown.steps) if gate else "",
+        "lead": _lead(gate, shown.steps, name) if gate else "",
         "sections": sections(shown, gate, name),
         "unchanged": [("Unchanged", "none", [(None, [row]) for row in shown.unchanged])] if shown.unchanged else [],
         "causes": cause_lines(shown, said),

@@ -27,7 +27,7 @@ from toolkit.gas.committed._fees import FeeChange, Fees  # noqa: E402
 from toolkit.gas.committed._strata import octas_per_unit  # noqa: E402
 
 # Columns that are counted with, if a history has them, and what keeps their products within 64 bits.
-NUMBERS = ("ledger_version", "gas_unit_price", *(part.column for part in Part))
+NUMBERS = ("ledger_version", "gas_used", "gas_unit_price", *(part.column for part in Part))
 MAX_NUMBER = 10**15
 
 # Names of kinds in the generators; others are the toolkit's own.
@@ -55,6 +55,9 @@ def read_history(path):
         if not np.all(whole) or (one % 1 != 0).any():
             raise ValueError(f"column {name}: expected a whole number up to {MAX_NUMBER:,} in every row")
         frame[name] = one.astype("int64")
+    if "gas_used" not in frame:
+        storage = -(-frame["storage_fee_octas"] // frame["gas_unit_price"])
+        frame["gas_used"] = frame["execution_gas_units"] + frame["io_gas_units"] + storage
     document = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     try:
         return frame, changes_of(document)

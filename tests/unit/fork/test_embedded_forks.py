@@ -76,5 +76,5 @@ def test_a_served_ledger_has_nothing_that_a_fork_could_run():
     """Over HTTP there are only its answers: the contracts are classes in the process of the server."""
     with toolkit.embedded.serve(Ledger()) as url, toolkit.connect(url) as far:
         for run in (far.fork, lambda: toolkit.replay(far, "0:0")):
-            with pytest.raises(InputError, match="without bytecode"):
+            with pytest.raises(InputError, match="no bytecode"):
                 run()

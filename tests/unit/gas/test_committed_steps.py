@@ -39,7 +39,10 @@ def frame_of(execution, **columns):
         "authenticator": "ed25519_signature",
         "slots_created": 0,
     }
-    return pd.DataFrame(made | columns)
+    frame = pd.DataFrame(made | columns)
+    if "gas_used" not in columns:
+        frame["gas_used"] += -(-frame["storage_fee_octas"] // frame["gas_unit_price"])
+    return frame
 
 
 def timeline(*changes, unread=()):
@@ -146,9 +149,25 @@ def verdicts(before, after, *percents):
 def test_the_price_that_people_choose_does_not_count():
     """Storage is charged in octas, execution in gas units: the fee is counted at one price."""
     before = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=200)
-    after = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=100, gas_used=412)
+    after = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=100)
+    free = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=0, gas_used=12)
     fees = fees_of(before, after)
     assert (fees.before.mean, fees.after.mean, fees.low, fees.high) == (41_200, 41_200, 0, 0)
+    assert Fees.of(free, 100).mean == 41_200
+
+
+def test_a_fee_at_the_price_that_was_paid_is_what_was_paid():
+    """Execution and io are rounded up apart: their sum may be more than the gas used."""
+    frame = frame_of([4] * 20, storage_fee_octas=43_224, gas_used=438)
+    assert Fees.of(frame, 100).mean == 43_800
+    assert Fees.of(frame, 200).mean == 44_376  # 5.76 units that are not storage
+
+
+@pytest.mark.parametrize(("failed", "more"), [(3, False), (12, True)])
+def test_more_failures_by_chance_are_not_more(failed, more):
+    """Of 40 on each side, 2 and then 3 fail: nobody can tell that from chance."""
+    sides = (Fees(np.full(40 - count, 600), count) for count in (2, failed))
+    assert FeeChange.of(*sides, 100).fails_more == more
 
 
 def test_a_refund_that_is_gone_is_a_rise():
@@ -222,7 +241,7 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     assert [[part.part for part in change.parts] for change in group.changes] == [["execution", "io"]] * 2
     assert {(change.gas_before, change.gas_after) for change in group.changes} == {(6, 30)}
     assert change_text(group.changes[0], visible) == (
-        "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; 50 transactions before, 50 after)"
+        "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; nearest 50 transactions before, 50 after)"
     )
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, row
-from toolkit import FindSteps
+from toolkit import EntryFunction, FindSteps, SimulationRequest
 from toolkit.errors import StudyError
 from toolkit.gas._compare import compare, verdict_within
 from toolkit.gas._study import Study
@@ -57,7 +57,7 @@ def test_a_rise_over_the_limit_is_a_regression(before, after, threshold, over):
     assert found.passed == (over is None)
     assert found.judged == 1
     [one] = found.findings
-    assert (one.why, one.limit) == (Why.RISE if over else None, over)
+    assert (one.why, one.limit and str(one.limit)) == (Why.RISE if over else None, over)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,8 @@ def test_the_age_of_a_run_is_said(run, tmp_path):
     change_manifest(tmp_path / "x", finished_at=(now - timedelta(days=3, hours=1)).isoformat())
     assert compare(run, run).gate("2%").notes == ()
     (note,) = compare(run, tmp_path / "x").gate("2%").notes
-    assert note.startswith("the run is complete to version 4,999, read 3 days ago (")
+    assert note.startswith("run complete to version 4,999, read 20")
+    assert note.endswith("3 days ago")
     change_manifest(tmp_path / "x", checked_at=now.isoformat())  # the head was seen to be the same
     assert compare(run, tmp_path / "x").gate("2%").notes == ()
 
@@ -381,14 +382,14 @@ def test_regressions_of_several_nodes_are_told_apart():
 
 
 def test_each_call_has_a_finding():
-    """Those that passed too, with what they cost on both sides; a reason only if there is one to give."""
+    """The largest rise first, with what they cost on both sides; a reason only if there is one to give."""
     found = gate([row(1, 10), row(1, 10, label="b"), row(1, label="c")], [row(2, 10), row(2, 20, label="b")])
     assert [(one.label, one.verdict, one.gas_before, one.gas_after) for one in found.findings] == [
-        ("a", "passed", 10, 10),
         ("b", "failed", 10, 20),
+        ("a", "passed", 10, 10),
         ("c", "missing", 10, None),
     ]
-    assert [bool(one.reason) for one in found.findings] == [False, True, True]
+    assert [bool(one.reason) for one in found.findings] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -514,10 +515,23 @@ def test_hostile_text_is_harmless_everywhere(form):
 
 
 def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
-    """In the verdict of a report, which compares the beginning of a run with its end."""
-    run = Study(calls={"a": "0xcafe::registry::size"}, versions=[3_500], thresholds="2%").run(progress=False)
+    """In the verdict of a report, which compares the beginning of a run with its end; one version has no verdict."""
+    transfer = EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 1])
+    calls = {"a": "0xcafe::registry::size", "s": SimulationRequest(transfer, sender="0xa11ce")}
+    run = Study(calls=calls, versions=[3_400, 3_500], thresholds="2%").run(progress=False)
     _, gate = verdict_within(run)
     assert (gate.verdict, [one.why for one in gate.not_judged]) == ("could not judge", [Why.READ_ONCE])
+    assert verdict_within(Study(calls=calls, versions=[3_500], thresholds="2%").run(progress=False)) is None
+
+
+def test_a_baseline_that_is_newer_is_noted():
+    """The sides may be swapped; each is what was read at or before the requested version."""
+    run = Study(calls={"a": "0xcafe::registry::size"}, versions=[3_400, 3_500], thresholds="2%").run(progress=False)
+    assert compare(f"{run.path}@3400", run).notes == ()
+    with pytest.warns(UserWarning, match="is older than before"):
+        swapped = compare(run, f"{run.path}@3450")
+    assert swapped.notes == ("after (3,400) is older than before (3,500)",)
+    assert "3,400 (the last read at or before 3,450)" in swapped.about[1]
 
 
 def test_a_function_names_its_call_however_the_study_was_written():

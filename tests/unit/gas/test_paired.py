@@ -70,7 +70,7 @@ def test_the_last_transactions_are_paired_exactly(node):
     failed = found.gate("0%")
     assert (failed.verdict, failed.judged) == ("failed", 1)
     [worst] = failed.regressions
-    assert worst.limit == str(toolkit.Threshold.of("0%"))
+    assert worst.limit == toolkit.Threshold.of("0%")
     assert 0 < worst.fee_before < worst.fee_after
     assert (worst.why, worst.figures["over"], worst.figures["judged"]) == (Why.PAIRS_RISE, 3, 3)
     one = under(node, gas_schedule={"instr.add": "x100"}, last=1).gate("0%")

@@ -87,7 +87,8 @@ def test_what_is_no_threshold_is_refused(given_as):
 )
 def test_a_rise_over_any_limit_is_over(threshold, before, after, over):
     """The limit itself is not over; a fall never is; from nothing every rise is."""
-    assert Threshold.of(threshold).exceeded(before, after) == over
+    limit = Threshold.of(threshold).exceeded(before, after)
+    assert (limit and str(limit)) == over
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10_000))

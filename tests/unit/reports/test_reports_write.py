@@ -368,7 +368,7 @@ def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     alone = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_001))
     together = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_000))
     assert [len(to_html.spent_on(one)) for one in (alone, together)] == [2, 1]
-    assert "Storage, far larger than the other parts" in to_html.render(alone)
+    assert "Storage is far larger than the other parts" in to_html.render(alone)
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -78,10 +78,17 @@ class Fees:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, price: int) -> Fees:
-        """Return the fees of transactions whose gas is split into parts, at a price in octas per gas unit."""
+        """Return the fees of transactions whose gas is split into parts, at a price in octas per gas unit.
+
+        What a sender paid includes the storage fee, which is fixed in octas: only the rest depends on the price.
+        Execution and io are each rounded up to a unit, so their sum may be more than what was paid for both.
+        """
         good = frame["success"].fillna(value=False).to_numpy(bool) if "success" in frame else np.ones(len(frame), bool)
-        parts = [frame[name].to_numpy(np.int64) for name in ("execution_gas_units", "io_gas_units")]
-        octas = sum(parts) * price + frame["storage_fee_octas"].to_numpy(np.int64)
+        storage = frame["storage_fee_octas"].to_numpy(np.int64)
+        prices = frame["gas_unit_price"].to_numpy(np.int64) if "gas_unit_price" in frame else np.int64(price)
+        # At a price of 0, the gas units contain no storage.
+        in_units = np.where(prices > 0, storage * price // np.maximum(prices, 1), 0)
+        octas = frame["gas_used"].to_numpy(np.int64) * price - in_units + storage
         if "storage_fee_refund_octas" in frame:
             octas = octas - frame["storage_fee_refund_octas"].to_numpy(np.int64)
         return cls(np.sort(octas[good]), int((~good).sum()))
@@ -183,6 +190,11 @@ class FeeChange:
         differs = self.low > 0 or self.high < 0
         return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
 
+    @property
+    def fails_more(self) -> bool:
+        """Whether a larger share fails than before, and not merely by chance."""
+        return self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing
+
     def judged(self, limit: Threshold | None) -> Judgement:
         """Return the verdict on the rise under a limit; without one, on failures alone."""
         if self.failing_chance < MAX_FAILING_CHANCE:
@@ -194,7 +206,7 @@ class FeeChange:
             over = self._over(limit)
             if over is not None:
                 return over
-        if self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing:
+        if self.fails_more:
             return Judgement(Verdict.NOT_JUDGED, Reason.FAILURES)
         return Judgement(Verdict.PASSED, Reason.BELOW)
 

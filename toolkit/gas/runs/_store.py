@@ -204,7 +204,8 @@ class RunStore:
         try:
             return Manifest.of_text(read_text_file(place))
         except OSError as error:
-            kept = self._kept() or f"; `ledger-toolkit study run STUDY --out {self.path}` makes one"
+            below = next((f"; {visible(one.parent)} is one" for one in sorted(place.parent.glob(f"*/{_MANIFEST}"))), "")
+            kept = self._kept() or below or f"; `ledger-toolkit study run STUDY --out {self.path}` makes one"
             raise StudyError(f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{kept}") from None
         except ValueError as error:
             raise StudyError(f"{place} {error}{self._kept()}") from None
