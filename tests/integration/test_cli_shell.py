@@ -59,7 +59,7 @@ def test_a_wrong_command_line_says_how_to_write_it(command):
     told = command("transactions", "--frame", "rows").stderr
     assert "'failures'" in told
     assert "Value error" not in told
-    assert "-t in a shell" in command("view", "0x1::coin::supply").stderr
+    assert "expected 1 type argument, got 0" in command("view", "0x1::coin::supply").stderr
 
 
 def completed(shell, line, cwd):

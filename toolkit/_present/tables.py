@@ -131,7 +131,7 @@ def text_table(
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, or of COLUMNS if it is set. Otherwise, pipes and notebooks get tables whole."""
+    """Return the columns of the terminal, or of COLUMNS if it is set. Else pipes and notebooks get tables whole."""
     # The size is that of the process's first output, which in a notebook may be the terminal that Jupyter runs in.
     terminal = "COLUMNS" in os.environ
     with suppress(AttributeError, ValueError):  # what a program put in the place of stdout, None, or a closed file
