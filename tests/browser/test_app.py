@@ -65,6 +65,8 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             page.wait_for_function(
                 "() => JSON.parse(decodeURIComponent(location.hash.slice(1))).forms.view.arguments[0] === '0xb0b'"
             )
+            closed = []
+            page.on("websocket", lambda socket: socket.on("close", lambda: closed.append(socket.url)))
             page.reload()  # what was typed is in the address, in all tabs
             expect(view.get_by_label("account address")).to_have_value("0xb0b", timeout=120_000)
             page.get_by_role("tab", name="Simulation", exact=True).click()
@@ -77,6 +79,8 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             expect(page.locator("body")).to_have_css("background-color", "rgb(17, 17, 17)")
             page.screenshot(path=shots / "app-dark.png")
             assert axe(page) == []
+            page.wait_for_timeout(31_000)  # Jupyter looks every 30 s whether a page is still there
+            assert closed == []
             here = address.partition("?")[0]
             others = [url for url in asked if not url.startswith((here, here.replace("http", "ws"), "blob:", "data:"))]
             assert others == []

@@ -108,7 +108,9 @@ def _server(voila: Any, port: int) -> Any:
         tornado_settings={
             "headers": headers,
             "allow_remote_access": False,  # only this host: another page's name may resolve here
-            "ws_ping_timeout": 30_000,  # tornado refuses more than the interval, and says so
+            # No pings: connections of one host need none. Jupyter's usual time limit makes tornado warn, and a limit as
+            # long as the interval, which does not, closes each connection before the first ping.
+            "ws_ping_interval": 0,
         },
         log_level="ERROR",
     )
