@@ -339,7 +339,14 @@ def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypa
     """Parquet has no such type: code 2 with the column and what to do; the other formats take it."""
     column = pa.array([{}, None], pa.list_(pa.struct([])).value_type)
     frame = to_pandas(
-        pa.table({"ledger_version": [1, 2], "value": column, "error_code": pa.array([None, "x"], pa.string())})
+        pa.table(
+            {
+                "ledger_version": [1, 2],
+                "ledger_timestamp": pa.nulls(2, pa.timestamp("us", "UTC")),
+                "value": column,
+                "error_code": pa.array([None, "x"], pa.string()),
+            }
+        )
     )
     monkeypatch.setattr("toolkit.client._fetch.fetch_views", lambda *_, **__: frame)
     done = command(*VIEW, "--out", name, cwd=tmp_path)

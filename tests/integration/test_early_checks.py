@@ -83,7 +83,7 @@ class Sent:
 
             return many(noted())
 
-        monkeypatch.setattr(connection, "perform", perform)
+        monkeypatch.setattr(node, "one", perform)
         monkeypatch.setattr(node, "many", perform_many)
 
     def count(self, part):

@@ -85,7 +85,7 @@ def test_a_fetch_without_a_node_asks_for_one(mistake, part):
 @pytest.mark.parametrize("given", ["2026-03-05", " 2026-03-05T10:00Z", date(2026, 3, 5)])
 def test_a_single_time_is_no_plan(node, given):
     """A date could mean the day or its start, so neither is guessed."""
-    with pytest.raises(InputError, match=r"one time.*2026-05-01\.\.2026-06-01/20"):
+    with pytest.raises(InputError, match=r"expected a range.*2026-05-01\.\.2026-06-01/20"):
         toolkit.fetch_views(node, SIZE, given, progress=False)
 
 

@@ -115,8 +115,8 @@ class _Sweep:
         Errors of the reads that failed.
     """
 
-    def __init__(self, node: Any, versions: Versions | None, *, state: bool = True, show: bool) -> None:
-        self.node: Reads = checked_node(node)
+    def __init__(self, node: Reads, versions: Versions | None, *, state: bool = True, show: bool) -> None:
+        self.node = node
         plan, self.ledger = plan_versions(self.node, versions, state=state)
         self.versions, self.by_time, self.show = plan.versions, plan.by_time, show
         self.oldest = self.node.oldest_readable(self.ledger)
@@ -262,6 +262,7 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
+    node = checked_node(node)
     named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     plan = versions.versions if isinstance(versions, FindSteps) else versions
@@ -380,9 +381,9 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
+    node = checked_node(node)
     given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
-    node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
 
@@ -550,7 +551,7 @@ def fetch_transactions(
     """
     if isinstance(node, TransactionStore):
         return node.transactions(versions)
-    sweep = _Sweep(node, versions, state=False, show=progress)
+    sweep = _Sweep(checked_node(node), versions, state=False, show=progress)
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
     for page, missing in _pages(sweep):
@@ -625,6 +626,7 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
+    node = checked_node(node)
     tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event type", tag, sweep.there)
@@ -705,10 +707,10 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
+    node = checked_node(node)
     parsed = arguments.struct_tag("resource type", tag)
     owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
-    node = sweep.node
     arguments.check_struct(node, "resource type", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))

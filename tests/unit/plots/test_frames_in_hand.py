@@ -173,10 +173,9 @@ def test_committed_transactions_have_a_bar_for_each_kind(paid: Any) -> None:
             strict=True,
         )
     )
-    last = mine[mine["success"]]["gas_used"].iloc[-1]
-    (total,) = (text for kind, text in kinds.items() if kind.startswith("succeeding"))
-    assert total == f"{last:,}"
-    assert len(kinds) > 1
+    usual = mine[mine["success"] & (mine["storage_fee_octas"] == 0)]
+    assert kinds[""] == f"{usual['gas_used'].iloc[-1]:,}"  # the other kinds are too rare to make its name longer
+    assert any(kind.startswith("failing") for kind in kinds)
 
 
 def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
