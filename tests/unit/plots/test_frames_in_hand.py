@@ -14,6 +14,7 @@ import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal, texts
 from toolkit.errors import InputError, NotFound
+from toolkit.frames._columns import plain_rows
 from toolkit.gas._series import as_observations
 from toolkit.plots import (
     gas_breakdown,
@@ -24,6 +25,7 @@ from toolkit.plots import (
     schedule_changes,
     state_changes,
 )
+from toolkit.plots._gas_breakdown import breakdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,17 +167,12 @@ def test_committed_transactions_have_a_bar_for_each_kind(paid: Any) -> None:
     """One that failed and one that succeeded are not one bar."""
     made = as_observations(paid, figure="x")
     mine = made[made["label"] == "aptos_account::transfer"]
-    ax = gas_breakdown(mine)
-    kinds = dict(
-        zip(
-            (name.partition("\n")[2] for name in bars(ax)),
-            (text.split(" ")[0] for text in texts(ax, "total")),
-            strict=True,
-        )
-    )
+    kinds = breakdown(mine)
     usual = mine[mine["success"] & (mine["storage_fee_octas"] == 0)]
-    assert kinds[""] == f"{usual['gas_used'].iloc[-1]:,}"  # the other kinds are too rare to make its name longer
-    assert any(kind.startswith("failing") for kind in kinds)
+    [row] = plain_rows(kinds[kinds["kind"] == "succeeding"])
+    assert (row["total"], row["count"]) == (usual["gas_used"].iloc[-1], len(usual))
+    assert set(kinds["success"]) == {True, False}
+    assert len(bars(gas_breakdown(mine))) == len(kinds)
 
 
 def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
