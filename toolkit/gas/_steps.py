@@ -212,6 +212,8 @@ class StepChange:
         False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
         Stratum of committed transactions; empty for views. Its gas is the mean of the transactions compared, rounded.
+    way_gas : float or None
+        Mean gas of the way of the stratum that was compared; None if the stratum is not divided into ways.
     lowest, highest : int or None
         Least and most gas of a drift.
     parts : tuple of PartChange
@@ -236,6 +238,7 @@ class StepChange:
     success_before: bool | None = None
     success_after: bool | None = None
     stratum: str = ""
+    way_gas: float | None = None
     lowest: int | None = None
     highest: int | None = None
     parts: tuple[PartChange, ...] = ()
@@ -358,7 +361,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         # Parts that were judged on different transactions do not add up to one total.
-        key = (row["label"], *(row[name] for name in _COMPARED_GAS)) if row.get("part") else (number,)
+        key = (row["label"], *(row.get(name) for name in _COMPARED_GAS)) if row.get("part") else (number,)
         kinds.setdefault(key, []).append(row)
     return StepGroup(
         version_before=first["version_before"],
@@ -384,6 +387,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
     return StepChange(
         **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
+        way_gas=first.get("way_gas"),
         gas_before=None if first["total_before"] is None else round(first["total_before"]),
         gas_after=None if first["total_after"] is None else round(first["total_after"]),
         share=first.get("share"),
@@ -394,7 +398,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
 
 _OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "error_message", "success") for side in ("before", "after")]
 _OF_VIEWS = ["label", "source", "count", "lowest", "highest", *_OUTCOMES]
-_COMPARED_GAS = ("stratum", "count_before", "count_after", "total_before", "total_after")
+_COMPARED_GAS = ("stratum", "way_gas", "count_before", "count_after", "total_before", "total_after")
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 
 

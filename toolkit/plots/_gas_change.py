@@ -12,9 +12,9 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
-from toolkit.gas._sentences import short_change
+from toolkit.gas._sentences import short_change, stratum_text
 from toolkit.gas._series import described, is_model
-from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
+from toolkit.gas._steps import STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
 
@@ -147,5 +147,5 @@ def _row_name(row: dict[str, Any], *, placed: bool) -> str:
         place = f" · {change_place(int(before), int(after), several=row.get('count', 1) > 1)}"
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
-    kind = "" if row["stratum"] == ALL_TRANSACTIONS else f"\n{figure_text(row['stratum'], 64)}"
-    return f"{figure_text(row['label'], 44)}: {row['part']}{place}{kind}"
+    kind = stratum_text(row["stratum"], row.get("way_gas"))
+    return f"{figure_text(row['label'], 44)}: {row['part']}{place}\n{figure_text(kind, 64)}".rstrip()

@@ -76,7 +76,10 @@ class WeakShift:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Gas of one stratum, or of one of its ways, from a step or shift to the next: a mean, or a line if it grows."""
+    """Gas of one stratum, or of one of its ways, from a step or shift to the next: a mean, or a line if it grows.
+
+    The line ends at the least and the most that was paid. `way_gas` is the mean gas of the way; None if there is one.
+    """
 
     stratum: str
     version_first: int
@@ -84,6 +87,7 @@ class Level:
     count: int
     gas_first: float
     gas_last: float
+    way_gas: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +286,7 @@ def judge_call(
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_SURE_CALLS),
         few=analysis.few,
         weak=tuple(
-            WeakShift(one.part.value, one.named, one.version_before, one.version_after)
+            WeakShift(one.part.value, one.stratum, one.version_before, one.version_after)
             for one in analysis.unexplained
             if one.weak
         ),
@@ -305,7 +309,8 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
         "change": after - before if before is not None and after is not None else None,
         "change_percent": 100 * step.change / step.before if both and step.before else None,
         "part": step.part.value,
-        "stratum": step.named,
+        "stratum": step.stratum,
+        "way_gas": step.way_gas,
         "change_low": step.low / scale if both else None,
         "change_high": step.high / scale if both else None,
         "total_before": step.total_before,
@@ -348,11 +353,12 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
                 mine = rows[ways == way]
                 first, last = versions[mine[[0, -1]]]
                 grows = first < last and any(one.version_first < last and first < one.version_last for one in slopes)
-                middle = versions[mine].mean()
+                middle, mean = versions[mine].mean(), float(gas[mine].mean())
                 if grows:
                     line = np.polyfit(versions[mine] - middle, gas[mine], 1)
                     ends = np.polyval(line, [first - middle, last - middle])
                     heights = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
                 else:
-                    heights = [float(gas[mine].mean())] * 2
-                yield Level(stratum.name, int(first), int(last), len(mine), *heights)
+                    heights = [mean, mean]
+                way_gas = mean if ways.any() else None
+                yield Level(stratum.name, int(first), int(last), len(mine), *heights, way_gas=way_gas)
