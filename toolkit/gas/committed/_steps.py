@@ -20,7 +20,7 @@ from toolkit.gas.committed._levels import MIN_SURE_CALLS, level_numbers
 from toolkit.gas.committed._strata import Observations, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -219,13 +219,15 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     return frame
 
 
-def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def kinds_of(frame: pd.DataFrame, changes: Sequence[Change] = ()) -> list[tuple[str, pd.DataFrame]]:
     """Return the committed transactions of one call by stratum, the most frequent first.
 
     Parameters
     ----------
     frame : DataFrame
         Observations of transactions whose gas is split into parts.
+    changes : sequence of Change
+        Changes that may make transactions of one stratum those of another, which are then one.
 
     Returns
     -------
@@ -233,9 +235,8 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         The stratum in words (empty if there is only one) and its transactions, sorted by version.
     """
     observations = Observations(frame)
-    named = [
-        ("" if stratum.name == ALL_TRANSACTIONS else stratum.name, stratum.rows) for stratum in observations.strata()
-    ]
+    strata = observations.strata(changes)
+    named = [("" if one.name == ALL_TRANSACTIONS else one.name, one.rows) for one in strata]
     return [(name, observations.frame.iloc[rows]) for name, rows in named]
 
 
@@ -357,8 +358,8 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
                 if grows:
                     line = np.polyfit(versions[mine] - middle, gas[mine], 1)
                     ends = np.polyval(line, [first - middle, last - middle])
-                    heights = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
+                    low, high = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
                 else:
-                    heights = [mean, mean]
+                    low = high = mean
                 way_gas = mean if ways.any() else None
-                yield Level(stratum.name, int(first), int(last), len(mine), *heights, way_gas=way_gas)
+                yield Level(stratum.name, int(first), int(last), len(mine), low, high, way_gas)
