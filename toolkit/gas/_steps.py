@@ -35,8 +35,8 @@ _OF_CALL = ("node", "label", "fingerprint", "source")
 _OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build", "error_message")
 # What identifies a call of a run.
 _CALL = ["node", "fingerprint"]
-# Columns of the observation frame that `steps_of` needs.
-COMPARED = (*_OF_CALL, *_OF_ENDS)
+# Columns of the observation frame that `steps_of` needs; messages, which may all differ, are read at steps alone.
+COMPARED = (*_OF_CALL, *_OF_ENDS[:-1])
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
@@ -134,8 +134,9 @@ def steps_of(observations: pa.Table) -> list[Step]:
     Parameters
     ----------
     observations : pyarrow.Table
-        Observations with at least the columns `COMPARED`. Only those that are read at versions are compared: a
-        simulation at the head has no past, and committed transactions differ in their arguments.
+        Observations with at least the columns `COMPARED`, and messages if there are any. Only those that are read
+        at versions are compared: a simulation at the head has no past, and committed transactions differ in their
+        arguments.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def steps_of(observations: pa.Table) -> list[Step]:
     views = pc.is_in(observations["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
     silent = pc.is_in(observations["error_code"].cast(pa.string()), pa.array(sorted({*NO_ANSWER, NOT_READ})))
     compared = pc.and_not(views, silent)
-    known = observations.select(COMPARED)
+    known = observations.select([name for name in (*_OF_CALL, *_OF_ENDS) if name in observations.column_names])
     if not pc.all(compared).as_py():  # a filter copies all rows
         known = known.filter(compared)
     # Not by their codes: dictionaries are in the order in which parts of a run were read, not in that of the rows.
@@ -162,7 +163,7 @@ def steps_of(observations: pa.Table) -> list[Step]:
 
 
 def _step(before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
-    return Step(*(before[name] for name in _OF_CALL), *(end[name] for name in _OF_ENDS for end in (before, after)))
+    return Step(*(before[name] for name in _OF_CALL), *(end.get(name) for name in _OF_ENDS for end in (before, after)))
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
