@@ -21,7 +21,7 @@ from toolkit.errors import InputError
 _MAX_NAME = 60
 _MAX_NAMED = 5  # columns that a terminal is too narrow for
 _FIRST = (
-    *("label", "stratum", "part", "ledger_version", "version_before", "version_after", "time"),
+    *("label", "stratum", "way_gas", "part", "ledger_version", "version_before", "version_after", "time"),
     *("gas_before", "gas_after", "change", "change_percent", "cause", "explanation"),
 )
 # Identifiers, and what repeats other columns.

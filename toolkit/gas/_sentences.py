@@ -177,7 +177,9 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for (before, after), changes in groupby(call.mix, attrgetter("version_before", "version_after")):
         moved = sorted(changes, key=lambda one: -abs(one.share_after - one.share_before))[:_MAX_SHARES]
         shares = ", ".join(
-            f"{name(one.stratum, _MAX_LABEL)} from {shares_text(one.share_before, one.share_after)}" for one in moved
+            f"{name(stratum_text(one.stratum, one.way_gas) or one.stratum, _MAX_LABEL)} from "
+            f"{shares_text(one.share_before, one.share_after)}"
+            for one in moved
         )
         yield f"usage changed between versions {before:,} and {after:,}, not a step: {shares} of its transactions"
     if call.weak:
@@ -206,8 +208,15 @@ def shares_text(before: float, after: float) -> str:
     return f"{100 * before:.0f} to {percent(100 * after, '.0f')}"
 
 
-def _of_kind(stratum: str, name: Renderer) -> str:
-    return "" if stratum == ALL_TRANSACTIONS else f" ({name(stratum, _MAX_LABEL)})"
+def stratum_text(stratum: str, way_gas: float | None = None) -> str:
+    """Return a stratum, and one of its ways by its mean gas, in words; empty for all transactions of a call."""
+    named = [] if stratum == ALL_TRANSACTIONS else [stratum]
+    return ", ".join([*named, *([] if way_gas is None else [f"at {way_gas:,.0f} gas"])])
+
+
+def _of_kind(stratum: str, name: Renderer, way_gas: float | None = None) -> str:
+    text = stratum_text(stratum, way_gas)
+    return f" ({name(text, _MAX_LABEL)})" if text else ""
 
 
 def _decimal(value: float, *, sign: bool = False) -> str:
@@ -419,7 +428,7 @@ def between_text(found: Sequence[StepGroup]) -> str:
 
 def change_name(change: StepChange, name: Renderer) -> str:
     """Return the label of a call, and the stratum of its committed transactions if there are several."""
-    return f"{name(change.label, _MAX_LABEL)}{_of_kind(change.stratum, name) if change.stratum else ''}"
+    return f"{name(change.label, _MAX_LABEL)}{_of_kind(change.stratum, name, change.way_gas)}"
 
 
 def place_text(group: StepGroup) -> str:

@@ -35,8 +35,8 @@ _OF_CALL = ("node", "label", "fingerprint", "source")
 _OF_ENDS = ("ledger_version", *OUTCOME_COLUMNS, "node_build", "error_message")
 # What identifies a call of a run.
 _CALL = ["node", "fingerprint"]
-# Columns of the observation frame that `steps_of` needs.
-COMPARED = (*_OF_CALL, *_OF_ENDS)
+# Columns of the observation frame that `steps_of` needs; messages, which may all differ, are read at steps alone.
+COMPARED = (*_OF_CALL, *_OF_ENDS[:-1])
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
@@ -134,8 +134,9 @@ def steps_of(observations: pa.Table) -> list[Step]:
     Parameters
     ----------
     observations : pyarrow.Table
-        Observations with at least the columns `COMPARED`. Only those that are read at versions are compared: a
-        simulation at the head has no past, and committed transactions differ in their arguments.
+        Observations with at least the columns `COMPARED`, and messages if there are any. Only those that are read
+        at versions are compared: a simulation at the head has no past, and committed transactions differ in their
+        arguments.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def steps_of(observations: pa.Table) -> list[Step]:
     views = pc.is_in(observations["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
     silent = pc.is_in(observations["error_code"].cast(pa.string()), pa.array(sorted({*NO_ANSWER, NOT_READ})))
     compared = pc.and_not(views, silent)
-    known = observations.select(COMPARED)
+    known = observations.select([name for name in (*_OF_CALL, *_OF_ENDS) if name in observations.column_names])
     if not pc.all(compared).as_py():  # a filter copies all rows
         known = known.filter(compared)
     # Not by their codes: dictionaries are in the order in which parts of a run were read, not in that of the rows.
@@ -162,7 +163,7 @@ def steps_of(observations: pa.Table) -> list[Step]:
 
 
 def _step(before: Mapping[str, Any], after: Mapping[str, Any]) -> Step:
-    return Step(*(before[name] for name in _OF_CALL), *(end[name] for name in _OF_ENDS for end in (before, after)))
+    return Step(*(before[name] for name in _OF_CALL), *(end.get(name) for name in _OF_ENDS for end in (before, after)))
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -212,6 +213,8 @@ class StepChange:
         False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
         Stratum of committed transactions; empty for views. Its gas is the mean of the transactions compared, rounded.
+    way_gas : float or None
+        Mean gas of the way of the stratum that was compared; None if the stratum is not divided into ways.
     lowest, highest : int or None
         Least and most gas of a drift.
     parts : tuple of PartChange
@@ -236,6 +239,7 @@ class StepChange:
     success_before: bool | None = None
     success_after: bool | None = None
     stratum: str = ""
+    way_gas: float | None = None
     lowest: int | None = None
     highest: int | None = None
     parts: tuple[PartChange, ...] = ()
@@ -358,7 +362,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         # Parts that were judged on different transactions do not add up to one total.
-        key = (row["label"], *(row[name] for name in _COMPARED_GAS)) if row.get("part") else (number,)
+        key = (row["label"], *(row.get(name) for name in _COMPARED_GAS)) if row.get("part") else (number,)
         kinds.setdefault(key, []).append(row)
     return StepGroup(
         version_before=first["version_before"],
@@ -384,6 +388,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
     return StepChange(
         **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
+        way_gas=first.get("way_gas"),
         gas_before=None if first["total_before"] is None else round(first["total_before"]),
         gas_after=None if first["total_after"] is None else round(first["total_after"]),
         share=first.get("share"),
@@ -394,7 +399,7 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
 
 _OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "error_message", "success") for side in ("before", "after")]
 _OF_VIEWS = ["label", "source", "count", "lowest", "highest", *_OUTCOMES]
-_COMPARED_GAS = ("stratum", "count_before", "count_after", "total_before", "total_after")
+_COMPARED_GAS = ("stratum", "way_gas", "count_before", "count_after", "total_before", "total_after")
 _OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 
 

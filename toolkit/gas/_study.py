@@ -40,7 +40,7 @@ from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._runner import run_study
-from toolkit.gas.runs._scan import compared_rows, failing_calls, rows_digest
+from toolkit.gas.runs._scan import compared_rows, failing_calls, rows_digest, with_messages
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -664,7 +664,7 @@ class Run:
         """
         found = self._store.steps() if self.complete else None
         if found is None:
-            steps = steps_of(compared_rows(self._store))
+            steps = with_messages(self._store, steps_of(compared_rows(self._store)))
             text = "steps.parquet is missing; run the same study into the folder to find the causes again"
             lost = Explanation(Cause.UNKNOWN, text)
             found = steps_frame([step_row(step, lost if self.complete else None) for step in steps])

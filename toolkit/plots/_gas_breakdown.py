@@ -104,7 +104,7 @@ def gas_breakdown(
             return style.nothing(axes, "no simulations or committed transactions")
         storage = drawn.pop("storage") if apart else None
         _draw_bars(axes, rows, drawn, storage)
-        legend_below(axes, axes.containers, wanted=legend)
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
 
@@ -207,8 +207,8 @@ def _draw_parts(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], *, nam
     above = style.name_rows(ax, names)
     style.whole_ticks(ax.xaxis)
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
-    ends = style.stacked_bars(ax, bars, named_above=above)
-    for name, bar in zip(colours, ax.containers, strict=True):
+    ends, drawn = style.stacked_bars(ax, bars, named_above=above)
+    for name, bar in zip(colours, drawn, strict=True):
         for row, part in zip(plain_rows(rows), bar, strict=True):
             style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
     return ends

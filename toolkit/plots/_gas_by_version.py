@@ -15,8 +15,9 @@ from matplotlib.transforms import blended_transform_factory
 from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
+from toolkit.gas._sentences import stratum_text
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
-from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
+from toolkit.gas._steps import STEP_COLUMNS, is_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
@@ -581,7 +582,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     """
     steps = steps[~is_drift(steps)]
     if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
-        keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
+        keys = ["label", "node", "stratum", "way_gas", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
         steps = steps[~(steps["part"].notna() & again)]
     before, after = _side(steps, "before"), _side(steps, "after")
@@ -635,7 +636,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the stratum, with the name of its call if several calls are drawn."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 60)
+    kind = texts.figure_text(stratum_text(line.stratum), 60)
     name = _name(line.series) if named or not kind else ""
     return "\n".join(wrap(", ".join(filter(None, [name, kind])), MAX_LINE))
 

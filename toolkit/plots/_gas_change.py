@@ -12,9 +12,9 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
-from toolkit.gas._sentences import short_change
+from toolkit.gas._sentences import short_change, stratum_text
 from toolkit.gas._series import described, is_model
-from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
+from toolkit.gas._steps import STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
 
@@ -131,13 +131,14 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 def _change_text(row: dict[str, Any]) -> str:
     """Return how gas changed, worded as in the report and in `Run.explain`."""
     before, after, count = int(row["gas_before"]), int(row["gas_after"]), int(row.get("count", 1))
+    doubt = ", uncertain" * row["_uncertain"]
+    if row.get("part") and row.get("change_percent"):  # of the levels before they were rounded
+        return f"{relative_change(100, 100 + row['change_percent'])}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
         low, high = row.get("lowest"), row.get("highest")
-        return "same gas" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {after:,}"
-    if row.get("part") and row.get("change_percent") is not None:  # of the levels before they were rounded
-        moved: str = relative_change(100, 100 + row["change_percent"])
-        return f"{moved}, uncertain" if row["_uncertain"] else moved
-    return short_change(StepChange(row["label"], row.get("source") or "", count, before, after), figure_text)
+        return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {after:,}"
+    change = StepChange(row["label"], row.get("source") or "", count, before, after)
+    return f"{short_change(change, figure_text)}{doubt}"
 
 
 def _row_name(row: dict[str, Any], *, placed: bool) -> str:
@@ -147,5 +148,5 @@ def _row_name(row: dict[str, Any], *, placed: bool) -> str:
         place = f" · {change_place(int(before), int(after), several=row.get('count', 1) > 1)}"
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
-    kind = "" if row["stratum"] == ALL_TRANSACTIONS else f"\n{figure_text(row['stratum'], 64)}"
-    return f"{figure_text(row['label'], 44)}: {row['part']}{place}{kind}"
+    kind = stratum_text(row["stratum"], row.get("way_gas"))
+    return f"{figure_text(row['label'], 44)}: {row['part']}{place}\n{figure_text(kind, 64)}".rstrip()

@@ -233,7 +233,7 @@ def state_changes(
         if shown.empty:
             return style.nothing(axes, "no state changes")
         _draw_state(axes, shown, colours)
-        legend_below(axes, axes.containers, wanted=legend and bool(axes.containers))
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend and bool(axes.containers))
     return axes
 
 
@@ -262,6 +262,6 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         ax.set(xticks=[], xlabel="", xlim=(-0.03, 1))
         ax.spines[:].set_visible(False)
         return
-    totals = style.stacked_bars(ax, bars, named_above=named_above)
+    totals, _ = style.stacked_bars(ax, bars, named_above=named_above)
     style.write_ends(ax, totals, [number(total) for total in totals.tolist()], gid="total")
     style.whole_ticks(ax.xaxis)

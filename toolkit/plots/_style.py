@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
 
@@ -482,13 +483,17 @@ def gas_label(*, model: bool) -> str:
     return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
-def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]], *, named_above: bool) -> Floats:
-    """Draw stacked bars, each part with a gid, widths, a colour and a label; return the ends of the bars."""
+def stacked_bars(
+    ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]], *, named_above: bool
+) -> tuple[Floats, list[BarContainer]]:
+    """Draw stacked bars, each part with a gid, widths, a colour and a label; return the ends of the bars, and parts."""
+    drawn = []
     left, height = np.zeros(len(bars[0][1])), 0.4 if named_above else 0.56
     for gid, width, colour, label in bars:
-        ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
+        look: dict[str, Any] = {"color": colour, "gid": gid, "label": once(ax, label)}
+        drawn.append(ax.barh(np.arange(len(width)), width, left=left, height=height, **look))
         left = left + width
-    return left
+    return left, drawn
 
 
 def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:

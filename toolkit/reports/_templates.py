@@ -19,7 +19,6 @@ from toolkit.errors import InputError
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
-from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS
 from toolkit.reports._data import ReportData, headline, notes
 
@@ -47,7 +46,6 @@ def environment() -> Environment:
         "visible": visible,
     }
     made.globals |= {
-        "all_transactions": ALL_TRANSACTIONS,
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
@@ -61,6 +59,7 @@ def environment() -> Environment:
         "prose": prose,
         "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
+        "stratum_text": sentences.stratum_text,
         "version_range": version_range,
         "versions_text": sentences.versions_text,
     }

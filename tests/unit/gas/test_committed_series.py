@@ -404,7 +404,7 @@ def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():
     found = analyse(frame_of(np.where(way, 87, 32)), [at(150)])
     assert found.steps == found.unexplained == found.growth == ()
     assert {(mix.version_before, mix.version_after) for mix in found.mix} == {(2_490, 2_500)}
-    assert {mix.stratum for mix in found.mix} == {"at 34 gas", "at 89 gas"}
+    assert {(mix.stratum, mix.way_gas) for mix in found.mix} == {("all transactions", 34), ("all transactions", 89)}
 
 
 @pytest.mark.parametrize("more", [12, 40])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
@@ -14,7 +15,7 @@ from toolkit.gas._cause_sentences import causes_text, steps_frame
 from toolkit.gas._findings import Change, ChangingTransaction, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._rules import Threshold
-from toolkit.gas._sentences import change_text
+from toolkit.gas._sentences import change_name, change_text
 from toolkit.gas._steps import is_drift, step_groups
 from toolkit.gas.committed._analysis import Doubt
 from toolkit.gas.committed._fees import FeeChange, Fees, Reason, Verdict
@@ -65,6 +66,24 @@ def test_a_change_that_moves_a_level_is_a_row():
     assert (row["gas_before"], row["gas_after"], row["change_low"], row["change_high"]) == (4, 21, 16, 18)
     assert (row["total_before"], row["total_after"], row["stratum"]) == (6, 23, "all transactions")
     assert row["explanation"] == "transaction 100 (user_transaction) upgraded module 0x1::m"
+
+
+def test_steps_and_levels_of_ways_have_the_stratum_of_both_and_their_own_gas():
+    """They join on the stratum, whatever a way costs at a step; a stratum of one way has no gas of a way."""
+    notes, rows = judged(frame_of([30, 60, 60] * 40 + [40, 80, 80] * 40), replace(UPGRADE, ledger_version=120))
+    assert {(row["stratum"], row["way_gas"]) for row in rows} == {("all transactions", 32), ("all transactions", 62)}
+    levels = {(one.stratum, one.way_gas, one.gas_first, one.gas_last) for one in notes.levels}
+    assert levels == {("all transactions", gas, gas, gas) for gas in (32, 62, 42, 82)}
+    [text, *_] = [one for one in map(change_name_of, rows) if "32" in one]
+    assert text == "pay (at 32 gas)"
+    notes, [row] = judged(frame_of([4] * 100 + [21] * 100), UPGRADE)
+    assert {row["way_gas"], *(one.way_gas for one in notes.levels)} == {None}
+
+
+def change_name_of(row):
+    """Return the name of the change of a row."""
+    [group] = step_groups(steps_frame([row]))
+    return change_name(group.changes[0], visible)
 
 
 def test_changes_that_cannot_be_distinguished_are_a_set():

@@ -102,6 +102,14 @@ def test_what_is_not_verified_or_not_served_proves_nothing():
     assert told["explanation"]
 
 
+def test_steps_of_a_way_are_not_excluded_by_transactions_of_all_ways():
+    """Those nearest to the change may take other ways, which it does not move: nothing is executed."""
+    change = Change(500, Cause.CODE, "upgraded a module")
+    row = {"part": "execution", "stratum": "succeeding", "change_low": 49.0, "change_high": 51.0, "cause": "code"}
+    [way] = proved_rows(None, [((change,), row | {"way_gas": 5_000.0})], {"succeeding": range(1_000)}, unit=1)
+    assert (way["cause"], way.get("proved"), way.get("executed")) == ("code", None, None)
+
+
 def test_code_evidence_names_the_functions_whose_bytecode_changed():
     made, serving = served(OTHER_CODE)
     at, _, _ = around(made)

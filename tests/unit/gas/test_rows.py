@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise, product
 
@@ -14,7 +15,15 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._steps import OUTCOME_COLUMNS, steps_of
 from toolkit.gas.runs import _store as module
 from toolkit.gas.runs._manifest import Manifest
-from toolkit.gas.runs._scan import LEFT_OUT, compared_rows, count_failures, outcomes_read, rows_digest, versions_read
+from toolkit.gas.runs._scan import (
+    LEFT_OUT,
+    compared_rows,
+    count_failures,
+    outcomes_read,
+    rows_digest,
+    versions_read,
+    with_messages,
+)
 from toolkit.gas.runs._store import RunStore
 
 NODE = "http://node.test/v1"
@@ -162,6 +171,19 @@ def test_only_views_have_steps(tmp_path):
     """Committed transactions differ in their arguments, so their gas tells no step."""
     store = stored(tmp_path, [row(1, 10, source="committed"), row(2, 99, source="committed")])
     assert steps_of(compared_rows(store)) == steps_of(compared_rows(stored(tmp_path / "none"))) == []
+
+
+def test_messages_are_read_at_the_ends_of_steps_alone(tmp_path):
+    """They may all differ, and a million of them do not fit in memory; further observations bring their own."""
+    said = [row(at, error="invalid_input", error_message=f"{at} is pruned") for at in (1, 2, 3)]
+    store = stored(tmp_path, [*said, row(9, 10)])
+    rows = compared_rows(store)
+    assert "error_message" not in rows.column_names
+    [step] = with_messages(store, steps_of(rows))
+    assert (step.error_message_before, step.error_message_after) == ("3 is pruned", None)
+    further = row(8, error="invalid_input", error_message="8 is pruned")
+    [step] = with_messages(store, [replace(step, version_before=8)], [further])
+    assert step.error_message_before == "8 is pruned"
 
 
 def test_steps_are_in_the_order_of_the_study_however_parts_are_divided(tmp_path, monkeypatch):

@@ -154,6 +154,22 @@ def test_uncertain_changes_are_dashed_and_last() -> None:
     assert [text.get_text() for text in axes.texts if text.get_gid() == "change"] == ["×10", "×10.2, uncertain"]
 
 
+def test_an_uncertain_change_below_a_unit_is_not_the_same_gas() -> None:
+    """Levels that round to one number differ by what the step says, and a doubt is said whatever a row shows."""
+    names = ["label", "part", "stratum", "gas_before", "gas_after", "change_percent", "uncertain"]
+    found = [("a", "io", "one", 10, 10, 3.0, ["few"]), ("b", "io", "one", 0, 7, None, ["few"])]
+    assert texts(gas_change(pd.DataFrame(found, columns=names)), "change") == ["+3\u202f%, uncertain", "+7, uncertain"]
+
+
+def test_a_breakdown_is_drawn_again_on_its_axes() -> None:
+    """The parts of the first drawing are not those of the second, and each has one entry in the legend."""
+    axes = Figure().subplots()
+    for _ in range(2):
+        assert gas_breakdown(synthetic_run.observations(), ax=axes) is axes
+    assert len(axes.containers) == 6
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["execution", "io", "storage"]
+
+
 def test_a_drift_that_ends_where_it_began_spans_what_it_cost_between() -> None:
     """From 4 to 5 and back twice is not "same gas"."""
     gas = [4, 5, 4, 5, 4, 5, 4]

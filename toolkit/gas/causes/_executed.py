@@ -19,7 +19,6 @@ from toolkit.fork._sweep import Change as Overlay
 from toolkit.fork._sweep import replay_all
 from toolkit.gas._cause_sentences import causes_text
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.causes._facts import CONFIGURATION
 from toolkit.vm import Module, code_changes
 from toolkit.vm._state import resource_key
@@ -165,7 +164,8 @@ def proved_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of steps of one call, each with what executing its transactions proves.
 
-    A change that moves no transaction is not the cause of a step, and one that moves them all its way is.
+    A change that moves no transaction is not the cause of a step, and one that moves them all its way is. Steps of ways
+    are not proved: which transactions take a way is known next to the step only, by the gas that the change moves.
 
     Parameters
     ----------
@@ -173,16 +173,15 @@ def proved_rows(
     found : sequence of (changes, row)
         Rows of the steps frame, with the changes that may have caused each.
     kinds : mapping of str to sequence of int
-        Versions of the transactions of the call, ascending, by stratum; `ALL_TRANSACTIONS` has all.
+        Versions of the transactions of each stratum of the call, ascending.
     unit : float
         Octas per gas unit, in which steps of parts in octas are stated.
     """
     known: dict[Any, Executed | None] = {}
     rows = []
     for changes, row in found:
-        stratum = row["stratum"] if row["stratum"] in kinds else ALL_TRANSACTIONS
-        tried = []
-        for change in changes:
+        stratum, tried = row["stratum"], []
+        for change in changes if row.get("way_gas") is None else ():
             key = change.ledger_version, change.kind, stratum
             if key not in known:
                 known[key] = _tried(node, change, changes, kinds[stratum]) if len(known) < MAX_CHANGES else None

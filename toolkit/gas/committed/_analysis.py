@@ -16,7 +16,6 @@ import numpy as np
 import scipy
 
 from toolkit.gas._observations import Part
-from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed import _levels as levels
 from toolkit.gas.committed._strata import Observations, Stratum
 
@@ -82,10 +81,10 @@ class SeriesStep(levels.Difference):
         return not self.doubts
 
     @property
-    def named(self) -> str:
-        """The stratum, and the way by its gas before, or after if it is new."""
+    def way_gas(self) -> float | None:
+        """The mean gas of the way before, or after if it is new; None if the stratum is not divided into ways."""
         gas = self.total_after if self.total_before is None else self.total_before
-        return words(self.stratum, gas if self.way else None)
+        return gas if self.way else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +111,7 @@ class ShareChange:
     stratum: str
     share_before: float
     share_after: float
+    way_gas: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +221,6 @@ def analyse(frame: pd.DataFrame, changes: Iterable[Change]) -> Analysis:
 def _order(step: SeriesStep) -> tuple[int, int, str, float]:
     version = step.causes[0].ledger_version if step.causes else step.version_before
     return version, list(Part).index(step.part), step.stratum, step.before or step.after or 0
-
-
-def words(stratum: str, gas: float | None) -> str:
-    """Return a stratum, and one of its ways by the mean gas of its transactions, in words."""
-    named = [stratum] if stratum != ALL_TRANSACTIONS or gas is None else []
-    return ", ".join([*named, *([] if gas is None else [f"at {gas:,.0f} gas"])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +449,7 @@ class _Line:
     def _mix(self, place: _Place, tested: levels.Test) -> Iterator[ShareChange]:
         for gas, before, after in tested.shares:
             ends = int(self.versions[place.first - 1]), int(self.versions[place.last])
-            yield ShareChange(*ends, words(self.stratum, gas), before, after)
+            yield ShareChange(*ends, self.stratum, before, after, gas)
 
     def _growth(self, shifts: Sequence[int]) -> Iterator[Slope]:
         """Yield the gradual growth between changes and the shifts that growth does not make."""

@@ -20,7 +20,7 @@ from toolkit.gas.committed._levels import MIN_SURE_CALLS, level_numbers
 from toolkit.gas.committed._strata import Observations, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,7 +76,10 @@ class WeakShift:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Gas of one stratum, or of one of its ways, from a step or shift to the next: a mean, or a line if it grows."""
+    """Gas of one stratum, or of one of its ways, from a step or shift to the next: a mean, or a line if it grows.
+
+    The line ends at the least and the most that was paid. `way_gas` is the mean gas of the way; None if there is one.
+    """
 
     stratum: str
     version_first: int
@@ -84,6 +87,7 @@ class Level:
     count: int
     gas_first: float
     gas_last: float
+    way_gas: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +219,15 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     return frame
 
 
-def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def kinds_of(frame: pd.DataFrame, changes: Sequence[Change] = ()) -> list[tuple[str, pd.DataFrame]]:
     """Return the committed transactions of one call by stratum, the most frequent first.
 
     Parameters
     ----------
     frame : DataFrame
         Observations of transactions whose gas is split into parts.
+    changes : sequence of Change
+        Changes that may make transactions of one stratum those of another, which are then one.
 
     Returns
     -------
@@ -229,9 +235,8 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         The stratum in words (empty if there is only one) and its transactions, sorted by version.
     """
     observations = Observations(frame)
-    named = [
-        ("" if stratum.name == ALL_TRANSACTIONS else stratum.name, stratum.rows) for stratum in observations.strata()
-    ]
+    strata = observations.strata(changes)
+    named = [("" if one.name == ALL_TRANSACTIONS else one.name, one.rows) for one in strata]
     return [(name, observations.frame.iloc[rows]) for name, rows in named]
 
 
@@ -282,7 +287,7 @@ def judge_call(
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_SURE_CALLS),
         few=analysis.few,
         weak=tuple(
-            WeakShift(one.part.value, one.named, one.version_before, one.version_after)
+            WeakShift(one.part.value, one.stratum, one.version_before, one.version_after)
             for one in analysis.unexplained
             if one.weak
         ),
@@ -305,7 +310,8 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
         "change": after - before if before is not None and after is not None else None,
         "change_percent": 100 * step.change / step.before if both and step.before else None,
         "part": step.part.value,
-        "stratum": step.named,
+        "stratum": step.stratum,
+        "way_gas": step.way_gas,
         "change_low": step.low / scale if both else None,
         "change_high": step.high / scale if both else None,
         "total_before": step.total_before,
@@ -348,11 +354,12 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
                 mine = rows[ways == way]
                 first, last = versions[mine[[0, -1]]]
                 grows = first < last and any(one.version_first < last and first < one.version_last for one in slopes)
-                middle = versions[mine].mean()
+                middle, mean = versions[mine].mean(), float(gas[mine].mean())
                 if grows:
                     line = np.polyfit(versions[mine] - middle, gas[mine], 1)
                     ends = np.polyval(line, [first - middle, last - middle])
-                    heights = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
+                    low, high = ends.clip(gas[mine].min(), gas[mine].max()).tolist()  # what nobody paid is not stated
                 else:
-                    heights = [float(gas[mine].mean())] * 2
-                yield Level(stratum.name, int(first), int(last), len(mine), *heights)
+                    low = high = mean
+                way_gas = mean if ways.any() else None
+                yield Level(stratum.name, int(first), int(last), len(mine), low, high, way_gas)

@@ -157,8 +157,10 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
         if plan.model or not found:  # the contracts of an embedded node are not bytecode
             rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         else:
-            kinds = {words: mine["ledger_version"].tolist() for words, mine in committed.kinds_of(frame)}
-            kinds |= {ALL_TRANSACTIONS: frame["ledger_version"].tolist()}
+            # As the analysis divided them: what a change makes of each other is one stratum.
+            changes = plan.timeline.for_function(call.function) if plan.timeline else ()
+            strata = committed.kinds_of(frame, changes)
+            kinds = {name or ALL_TRANSACTIONS: mine["ledger_version"].tolist() for name, mine in strata}
             # Imported on use: most studies execute nothing, and the machine takes as long as pydantic to import.
             from toolkit.gas.causes._executed import proved_rows
 

@@ -25,7 +25,14 @@ from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, ModuleEnds, NodeRun, Provenance, ScheduleDigest, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
-from toolkit.gas.runs._scan import compared_rows, count_failures, count_unanswered, rows_digest, versions_read
+from toolkit.gas.runs._scan import (
+    compared_rows,
+    count_failures,
+    count_unanswered,
+    rows_digest,
+    versions_read,
+    with_messages,
+)
 from toolkit.move import FunctionId
 
 if TYPE_CHECKING:
@@ -131,15 +138,17 @@ def _located_steps(job: Job) -> tuple[list[Step], dict[str, int]]:
     observed = compared_rows(job.store)
     steps = steps_of(observed)
     counts: dict[str, int] = {}
+    every: list[Mapping[str, Any]] = []
     if job.study.versions.search is not None or all(step.exact for step in steps):
-        return steps, counts
+        return with_messages(job.store, steps), counts
     with progress_bar(0, "locating steps", show=job.progress) as bar:
         for node, plan in job.plans():
             further = further_observations(job.study, node, plan, steps, bar=bar)
             counts[plan.node] = len(further)
+            every += further
             added = OBSERVATIONS.table_of_rows(further).select(COMPARED)
             observed = pa.concat_tables([observed, added.cast(observed.schema)])
-    return steps_of(observed), counts
+    return with_messages(job.store, steps_of(observed), every), counts
 
 
 # the proof ------------------------------------------------------------------------------------------------------------

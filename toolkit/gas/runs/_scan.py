@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,11 @@ import pyarrow.compute as pc
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import failed, is_no_answer
-from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Outcome, outcome_of
+from toolkit.gas._steps import COMPARED, OUTCOME_COLUMNS, Outcome, Step, outcome_of
 from toolkit.gas.runs._store import AGAIN, KEY, RunStore, read_again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -90,10 +91,30 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
 
 def compared_rows(store: RunStore) -> pa.Table:
     """Return the columns of all observations by which steps are found, in the order of the study."""
-    parts = list(
-        store.tables(COMPARED, coded=["node", "label", "fingerprint", "source", "node_build", "error_message"])
-    )
+    parts = list(store.tables(COMPARED, coded=["node", "label", "fingerprint", "source", "node_build"]))
     return store.order.sorted(pa.concat_tables(parts) if parts else OBSERVATIONS.arrow.empty_table().select(COMPARED))
+
+
+def with_messages(store: RunStore, steps: Iterable[Step], further: Iterable[Mapping[str, Any]] = ()) -> list[Step]:
+    """Return steps with what the node says went wrong at their ends, from the store and from further observations."""
+    steps = list(steps)
+    failed = {at for step in steps for at, outcome in step.outcomes.items() if outcome and outcome[1:] != (True, None)}
+    known = {tuple(row[name] for name in KEY): row["error_message"] for row in further}
+    for table in store.tables([*KEY, "error_message"]) if failed else ():
+        rows = table.filter(pc.is_in(table[KEY[2]], pa.array(sorted(failed), pa.int64())))
+        known |= {tuple(key): text for *key, text in zip(*(one.to_pylist() for one in rows.columns), strict=True)}
+
+    def said(step: Step, version: int) -> str | None:
+        return known.get((step.node, step.fingerprint, version))
+
+    return [
+        replace(
+            step,
+            error_message_before=said(step, step.version_before),
+            error_message_after=said(step, step.version_after),
+        )
+        for step in steps
+    ]
 
 
 def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
