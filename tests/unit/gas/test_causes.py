@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -665,10 +667,14 @@ class TestNode:
 
 
 def test_steps_share_their_reads():
-    """Two calls that step at one version ask for its transaction and schedule once."""
+    """Calls that step at one version ask for its transaction and schedule once, though all ask at once."""
     told = user_transaction(10, type="user_transaction", changes=[resource("0x1::gas_schedule::GasScheduleV2", "0x1")])
-    routes = {"GET /transactions/by_version/10": answer(told)} | QUIET | schedules({"a": 1}, {"a": 2})
-    fake = FakeNode(routes)
+
+    def slow(*_):
+        time.sleep(0.05)
+        return answer(told)
+
+    fake = FakeNode({"GET /transactions/by_version/10": slow} | QUIET | schedules({"a": 1}, {"a": 2}))
     steps = [step(fingerprint=f"f{n}") for n in range(20)]
     node = Node(URL, transport=fake, max_in_flight=8)
     found = causes_of(steps, node, {one.fingerprint: Call.of(FUNCTION) for one in steps})
