@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._calls import ViewResult
-    from toolkit.vm import Execution
+    from toolkit.vm import Execution, View
     from toolkit.vm._results import Trace
     from toolkit.vm._state import StateValue
     from toolkit.wire import GasSchedule, SimulationRequest
@@ -258,11 +258,6 @@ class Fork:
         """Run a view function on the fork's state; see `Node.view`."""
         return self.node.view(function, arguments, type_arguments=type_arguments)  # type: ignore[no-any-return]
 
-    def _run_view(self, view: ViewFunction) -> tuple[int | None, frozenset[str]]:
-        body = self.node.prepare_view(view).request.body
-        done = self._transport.run_view(body, self.ledger_version, log=True)
-        return done.gas_used if done.status.success else None, done.functions
-
     def replay(self, ledger_version: int) -> Replay:
         """Run a committed transaction on the fork's state, and compare it with the ledger.
 
@@ -436,8 +431,8 @@ def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes
     return modules, created
 
 
-def functions_run(fork: Fork, call: ViewFunction | SimulationRequest) -> tuple[int | None, frozenset[str]]:
-    """Run a call on a fork, and return its gas, None for a view that fails, and the ids of the functions that ran.
+def run_call(fork: Fork, call: ViewFunction | SimulationRequest, *, max_gas: int) -> Execution | View:
+    """Run a call on a fork with a gas limit; a lower one of the call itself stays.
 
     Raises
     ------
@@ -449,10 +444,12 @@ def functions_run(fork: Fork, call: ViewFunction | SimulationRequest) -> tuple[i
         If the code needs something that the machine does not implement.
     """
     if isinstance(call, ViewFunction):
-        return fork._run_view(call)  # noqa: SLF001 - of this module
-    done = fork.simulate(call)
-    ran = done.profile if done._execution is None else done._execution  # noqa: SLF001
-    return done.gas_used, frozenset() if ran is None else ran.functions
+        body = fork.node.prepare_view(call).request.body
+        return fork._transport.run_view(body, fork.ledger_version, max_gas=max_gas)  # noqa: SLF001 - of this module
+    limit = max_gas if call.max_gas_amount is None else min(max_gas, call.max_gas_amount)
+    done = fork.simulate(call.model_copy(update={"max_gas_amount": limit}))._execution  # noqa: SLF001
+    assert done is not None  # noqa: S101 - just made
+    return done
 
 
 # Forks of embedded nodes, whose contracts are Python: their own executions, with the interface of `Fork`.
@@ -514,10 +511,6 @@ class EmbeddedFork(Fork):
         if done.gas is not None:  # else it was discarded
             self._copy.execute(done.request, check=False)
         return done
-
-    def _run_view(self, view: ViewFunction) -> tuple[int | None, frozenset[str]]:
-        profile = self._copy.profile(view)
-        return profile.gas_used if profile.success else None, profile.functions
 
     def replay(self, ledger_version: int) -> Replay:  # noqa: ARG002 - of the interface
         """Raise InputError: what a replay verifies, bytecode, does not exist here."""

@@ -333,11 +333,11 @@ class ForkTransport:
             raise _Refused(400, "invalid_input", message)
         return self._sent(listed(view.values), BCS, gas=view.gas_used)
 
-    def run_view(self, body: bytes | None, version: int, *, log: bool = False) -> View:
+    def run_view(self, body: bytes | None, version: int, *, max_gas: int = _MAX_VIEW_GAS) -> View:
         """Run a view, given as the body of a request in BCS."""
         call = whole(FUNCTION_CALL, body or b"")
         types, read = list(map(str, call.type_arguments)), self._ledger.at(version)
-        return run_view(str(call.function), types, call.arguments, read, max_gas=_MAX_VIEW_GAS, log=log)
+        return run_view(str(call.function), types, call.arguments, read, max_gas=max_gas)
 
     # Simulations.
 

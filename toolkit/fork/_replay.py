@@ -229,8 +229,8 @@ class Replay:
 
     @property
     def functions(self) -> frozenset[str]:
-        """Ids of the functions that ran. The transaction runs once more to record them."""
-        return self._logged().functions
+        """Ids of the functions that ran."""
+        return self.execution.functions
 
     def _logged(self) -> Execution:
         assert self._read is not None  # noqa: S101 - set by `replay_one`

@@ -16,6 +16,7 @@ from toolkit.vm import _gas_versions as since
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
+    from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._schedule import Schedule
     from toolkit.vm._types import ModuleId
 
@@ -84,6 +85,8 @@ class Meter:
     fast_limit : int
         Execution gas up to which charges succeed; negative if each charge is to be logged.
     log : list of Entry or None
+    functions : set of FunctionDefinition
+        Those that were entered, natives excluded.
     """
 
     def __init__(self, schedule: Schedule, max_gas: int, *, log: bool = False) -> None:
@@ -94,6 +97,7 @@ class Meter:
         self.max_io = schedule["txn.max_io_gas"] or MAX_U64
         self.memory = schedule["txn.memory_quota"] or MAX_U64
         self.log: list[Entry] | None = [] if log else None
+        self.functions: set[FunctionDefinition] = set()
         self.modules = self.module_bytes = 0  # loaded so far; both are limited
         self._native: int | None = None  # what a native owes, below version 36
         self._set_limit()

@@ -308,6 +308,7 @@ class Machine:
         if len(self.stack) + code.max_stack > MAX_STACK:
             frame.careful = True
         self.frames.append(frame)
+        self.meter.functions.add(definition)
 
     def _enter_module(self, function: FunctionDefinition, *, crosses: bool, locked: bool) -> None:
         """Count one entry more of a module, which must not be active if it is entered from another one under a lock."""

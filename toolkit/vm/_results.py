@@ -305,8 +305,8 @@ class _Measured:
 
     @property
     def functions(self) -> frozenset[str]:
-        """Ids of the functions whose bytecode ran, such as ``0x1::coin::supply``; empty without ``log=True``."""
-        return frozenset(str(step.code.definition) for step in self._trace or ())
+        """Ids of the functions whose bytecode ran, such as ``0x1::coin::supply``; not of prologue and epilogue."""
+        return frozenset() if self._meter is None else frozenset(map(str, self._meter.functions))
 
     @property
     def memory_left(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,8 @@ from toolkit.gas._calls import Call
 from toolkit.gas._cause_sentences import explanation_text
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step
+from toolkit.gas.causes import _finding as finding
+from toolkit.gas.causes._evidence import Evidence
 from toolkit.gas.causes._facts import Role
 from toolkit.gas.causes._finding import causes_of
 from toolkit.move import decode_module_abi
@@ -276,6 +280,20 @@ class TestCode:
         cause = exact(written("odd", "0x9"), resource("0xca11::m::Book"), *PAYMENT, routes=changed("odd", "0x9"))
         assert cause.cause == "state"
         assert "0x9::odd" not in said(cause)
+
+    @pytest.mark.parametrize("listed", [{}, registry("0xca11", None)], ids=["another package", "no registry"])
+    def test_a_stranger_that_the_call_runs_is_the_cause(self, listed):
+        """Code runs without a declared dependency, too: function values, and assets that dispatch to it."""
+        changes = [written("odd", "0x9"), written("helper"), resource("0x5::other::Thing"), *PAYMENT]
+        told = user_transaction(10, type="user_transaction", changes=changes)
+        routes = QUIET | changed("odd", "0x9") | changed("helper", "0xca11") | listed
+        node = Node(URL, transport=FakeNode({"GET /transactions/by_version/10": answer(told)} | routes))
+        ran = frozenset({FUNCTION, "0x9::odd::price"})
+        cause = finding._explanation(step(), Evidence(node), Call.of(FUNCTION), ran)
+        assert cause.cause == "code"
+        odd, more = cause.found[Cause.CODE]
+        assert (odd.module.id.wire, odd.module.role, odd.ran) == ("0x9::odd", Role.RUN, {"price"})
+        assert more.count == 1
 
     def test_the_set_up_of_a_new_module_belongs_to_its_publication(self):
         """Resources and tables that `init_module` makes are not causes of their own."""
@@ -649,12 +667,16 @@ class TestNode:
 
 
 def test_steps_share_their_reads():
-    """Two calls that step at one version ask for its transaction and schedule once."""
+    """Calls that step at one version ask for its transaction and schedule once, though all ask at once."""
     told = user_transaction(10, type="user_transaction", changes=[resource("0x1::gas_schedule::GasScheduleV2", "0x1")])
-    routes = {"GET /transactions/by_version/10": answer(told)} | QUIET | schedules({"a": 1}, {"a": 2})
-    fake = FakeNode(routes)
+
+    def slow(*_):
+        time.sleep(0.05)
+        return answer(told)
+
+    fake = FakeNode({"GET /transactions/by_version/10": slow} | QUIET | schedules({"a": 1}, {"a": 2}))
     steps = [step(fingerprint=f"f{n}") for n in range(20)]
-    node = Node(URL, transport=fake, max_in_flight=1)
+    node = Node(URL, transport=fake, max_in_flight=8)
     found = causes_of(steps, node, {one.fingerprint: Call.of(FUNCTION) for one in steps})
     assert [found[one].cause for one in steps] == ["schedule"] * 20
     assert len(fake.sent("GET /transactions/by_version/10")) == 1

@@ -68,6 +68,29 @@ def test_both_sides_are_executed_with_the_other_sides_state(change, kind):
     assert found.proves("storage_fee_octas", moved, moved, unit=1) is None  # this ledger has no fee statements
 
 
+def test_a_module_that_cannot_be_read_does_not_undo_a_proof():
+    """The package has a module with bytecode of the future, which no transaction runs."""
+    odd = bytearray(small_node.strings()[1])
+    odd[4:8] = (12).to_bytes(4, "little")
+    made, serving = served(OTHER_CODE | {small_node.module_key(small.framework("string")): bytes(odd)})
+    at, before, after = around(made)
+    with serving as one, toolkit.connect(one.url, cache=None) as node:
+        found = executed(node, at, Cause.CODE, before=before, after=after)
+    assert (len(found.pairs), found.sides) == (10, {False, True})
+    assert found.functions == ("0xcafe::counter::bump",)
+
+
+def test_functions_are_those_of_the_nearest_transactions_that_count():
+    made, serving = served(OTHER_CODE)
+    at, before, after = around(made)
+    for sent in (made.sent[AT - 1], made.sent[AT + 1]):
+        sent.gas_used += 1
+    with serving as one, toolkit.connect(one.url, cache=None) as node:
+        found = executed(node, at, Cause.CODE, before=before, after=after)
+    assert (len(found.pairs), found.sides) == (8, {False, True})
+    assert found.functions == ("0xcafe::counter::bump",)
+
+
 def test_what_moves_nothing_is_not_the_cause():
     made, serving = served(NO_PART)
     at, before, after = around(made)

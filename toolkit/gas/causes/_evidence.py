@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.messages import shorten
@@ -81,6 +82,14 @@ _WRAPPERS = frozenset({"inner", "buckets"})
 _MAX_RESOURCES = 8
 
 
+class Ran(NamedTuple):
+    """The outcome of a call that was executed, and the ids of the functions that ran."""
+
+    success: bool
+    gas_used: int
+    functions: frozenset[str]
+
+
 class Evidence:
     """Reads the data that causes are derived from, on one node. Threads can share an instance.
 
@@ -94,6 +103,7 @@ class Evidence:
     def __init__(self, node: Node, progress: Progress | None = None) -> None:
         self._node, self._progress = node, progress
         self._results: dict[tuple[Any, ...], Any] = {}
+        self._locks: dict[tuple[Any, ...], Lock] = {}
 
     def transaction(self, version: int) -> Any:
         """Return the transaction at a version."""
@@ -151,7 +161,7 @@ class Evidence:
         return found
 
     @property
-    def is_model(self) -> bool:
+    def has_python_contracts(self) -> bool:
         """Whether contracts are the Python classes of an embedded ledger of this process."""
         return served_ledger(self._node.url) is not None
 
@@ -164,19 +174,23 @@ class Evidence:
         old, new = (self.code(module, version) for version in (before, after))
         return None if old is None or new is None else code_changes(old, new)
 
-    def functions_run(self, call: Call, version: int) -> tuple[int | None, frozenset[str]] | None:
-        """Execute a call at a version, and return its gas and the functions that ran; None if that cannot be done."""
+    def execute(self, call: Call, version: int, *, max_gas: int) -> Ran | None:
+        """Execute a call at a version; None if that cannot be done, or the gas limit or a check ends it."""
+        request, ledger = call.request, served_ledger(self._node.url)
+        assert isinstance(request, ViewFunction | SimulationRequest)  # noqa: S101 - of calls with a step
+        with suppress(*NO_RESULT):
+            if ledger is not None:
+                if isinstance(request, ViewFunction):
+                    profile = ledger.profile(request, version=version)
+                else:  # transactions run at the head only
+                    profile = ledger.copy(version).profile(request)
+                return Ran(profile.success, profile.gas_used, profile.functions)
+            from toolkit.fork._fork import Fork, run_call  # it imports the machine, which most studies need not
 
-        def run() -> tuple[int | None, frozenset[str]] | None:
-            from toolkit.fork._fork import fork_of, functions_run  # it imports the machine, which most studies need not
-
-            assert isinstance(call.request, ViewFunction | SimulationRequest)  # noqa: S101 - of calls with a step
-            with suppress(*NO_RESULT):
-                return functions_run(fork_of(self._node, version), call.request)
-            return None
-
-        found: tuple[int | None, frozenset[str]] | None = self._once(("run", call.fingerprint, version), run)
-        return found
+            done = run_call(Fork(self._node, version), request, max_gas=max_gas)
+            if done.status.kind not in {"discard", "out_of_gas"}:
+                return Ran(done.status.success, done.gas_used, done.functions)
+        return None
 
     def code(self, module: ModuleId, version: int) -> Module | None:
         """Return the bytecode of a module at a version; None if the node does not serve it."""
@@ -197,12 +211,13 @@ class Evidence:
         return len(self._results)
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
-        """Read once; a failed read is not repeated either."""
-        if key not in self._results:
-            try:
-                self._results[key] = read()
-            except UNREAD as error:
-                self._results[key] = error
+        """Read once, whichever thread asks first; a failed read is not repeated either."""
+        with self._locks.setdefault(key, Lock()):
+            if key not in self._results:
+                try:
+                    self._results[key] = read()
+                except UNREAD as error:
+                    self._results[key] = error
         result = self._results[key]
         if isinstance(result, ToolkitError):
             raise result

@@ -79,7 +79,7 @@ class Executed:
         """Return the median cost with the old and with the new, in words."""
         old, new = (median_low(pair[column][side] for pair in self.pairs) for side in (0, 1))
         what, count = _WORDS[self.kind], plural(len(self.pairs), "transaction")
-        ran = f"; they run {listed(self.functions, _MAX_NAMED)}, which changed" if self.functions else ""
+        ran = f"; the nearest of them run {listed(self.functions, _MAX_NAMED)}, which changed" if self.functions else ""
         return f"with the old {what}: {old:,}; with the new: {new:,} (median of {count} executed with both{ran})"
 
 
@@ -124,19 +124,22 @@ def executed(node: Node, version: int, kind: Cause, *, before: Sequence[int], af
         }
     pairs: list[Mapping[str, tuple[int, int]]] = []
     sides = set()
+    nearest: list[int] = []
     for is_after, versions, overlay in (
         (False, before[-MAX_EXECUTED:], Overlay(new, created)),
         (True, after[:MAX_EXECUTED], Overlay(old, {})),
     ):
-        for row in replay_all(node, versions, None, overlay, progress=False) if written else ():
-            if row.get("verified") and row["success"] == row["changed_success"]:
-                sides.add(is_after)
-                pairs.append(_pair(row, is_after=is_after))
-    functions = _functions_run(node, old, new, (*before[-1:], *after[:1])) if sides and kind is Cause.CODE else ()
+        rows = replay_all(node, versions, None, overlay, progress=False) if written else []
+        same = [row for row in rows if row.get("verified") and row["success"] == row["changed_success"]]
+        if same:
+            sides.add(is_after)
+            pairs += [_pair(row, is_after=is_after) for row in same]
+            nearest.append(same[0 if is_after else -1]["ledger_version"])
+    functions = _changed_functions_run(node, old, new, nearest) if kind is Cause.CODE else ()
     return Executed(kind, tuple(pairs), frozenset(sides), functions)
 
 
-def _functions_run(
+def _changed_functions_run(
     node: Node, old: Mapping[bytes, bytes | None], new: Mapping[bytes, bytes | None], versions: Sequence[int]
 ) -> tuple[str, ...]:
     """Return the functions that differ between two versions of modules and that transactions run."""
@@ -149,9 +152,10 @@ def _functions_run(
     for key, code in new.items():
         before = old[key]
         if before is not None and code is not None:
-            module = Module.from_bytes(code)
-            changes = code_changes(Module.from_bytes(before), module)
-            found.update(f"{module.id}::{name}" for names in changes for name in names)
+            with suppress(*NO_RESULT):  # a module that this machine cannot read names nothing, and disproves nothing
+                module = Module.from_bytes(code)
+                changes = code_changes(Module.from_bytes(before), module)
+                found.update(f"{module.id}::{name}" for names in changes for name in names)
     return tuple(sorted(found & ran))
 
 

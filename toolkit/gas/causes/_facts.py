@@ -107,6 +107,7 @@ class Role(Enum):
     NEEDED = "module {module}, a dependency of the called module {other}"
     NO_REGISTRY = "module {module}, possibly a dependency of {other}, which no package registry lists"
     NOT_ALL_READ = "module {module}, possibly a dependency of {other}, whose dependencies could not all be read"
+    RUN = "module {module}, run by the call"
     UNRELATED = "module {module}, not a declared dependency of {other} but the only change found"
     NAMED = "module {module}"
     OF_NAMED = "module {module}, a dependency of {other}"

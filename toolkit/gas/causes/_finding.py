@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Steps of a node whose causes are looked for: each takes about five reads, and nobody reads more explanations.
 MAX_STEPS = 500
+# Steps at changed code whose call is executed: each end takes dozens of reads, and runs in Python.
+MAX_EXECUTED_STEPS = 20
 # Modules that are named; of a framework that is published whole there are hundreds.
 MAX_NAMED = 3
 # Modules of one transaction that are compared with the version before, at two reads each; the others are counted.
@@ -70,30 +72,60 @@ def causes_of(
     An exact step requires its transaction, and what the transaction wrote, at its version and the version before: the
     gas schedule, feature flags, modules and package registries. An interval requires the schedule, the flags and the
     registries of the called package and its dependencies, at both ends. Nothing is read twice.
+
+    Of the steps at which modules were written, the calls of the 20 largest are executed at both ends, one after the
+    other in the calling thread. That reads the bytecode and state that a call uses, dozens of reads an end, and ends at
+    the larger gas of the two. Of the others, it is not known which functions run.
     """
-    evidence, chosen = Evidence(node), list(steps)
-    if len(steps) > MAX_STEPS:
-        # A call that starts or stops answering counts as larger than any change of gas.
-        chosen.sort(key=lambda step: -math.inf if step.change is None else -abs(step.change))
-    found = run_in_threads(
-        chosen[:MAX_STEPS],
-        lambda step: _explanation(step, evidence, calls[step.fingerprint]),
-        in_flight=node.max_in_flight,
-        advance=advance,
-    )
+    evidence = Evidence(node)
+    # A call that starts or stops answering counts as larger than any change of gas.
+    largest = sorted(steps, key=lambda step: -math.inf if step.change is None else -abs(step.change))
+    chosen = largest[:MAX_STEPS]
     why = f"not searched for: only the {MAX_STEPS:,} largest of {len(steps):,} steps are explained"
-    causes = dict.fromkeys(chosen[MAX_STEPS:], findings.Explanation(Cause.UNKNOWN, why))
-    return causes | {chosen[place]: explanation for place, explanation in found}
+    causes = dict.fromkeys(largest[MAX_STEPS:], findings.Explanation(Cause.UNKNOWN, why))
+    found = run_in_threads(
+        chosen, lambda step: _explanation(step, evidence, calls[step.fingerprint]), in_flight=node.max_in_flight
+    )
+    waiting: list[int] = []
+    for place, explanation in found:
+        causes[chosen[place]] = explanation
+        if _writes_modules(chosen[place], evidence, calls[chosen[place].fingerprint]):
+            waiting.append(place)
+        else:
+            advance(1)
+    for count, step in enumerate(chosen[place] for place in sorted(waiting)):
+        call = calls[step.fingerprint]
+        if count < MAX_EXECUTED_STEPS and (ran := _functions_run(step, evidence, call)) is not None:
+            causes[step] = _explanation(step, evidence, call, ran)
+        advance(1)
+    return causes
 
 
-def _explanation(step: Step, evidence: Evidence, call: Call) -> findings.Explanation:
+def _writes_modules(step: Step, evidence: Evidence, call: Call) -> bool:
+    """Return whether modules that the call may run were written between the ends of a step that was explained."""
+    if _of_node(step) is not None:
+        return False
+    with suppress(*reads.UNREAD):
+        if step.exact:
+            return bool(reads.Written.of(evidence.transaction(step.version_after)).modules)
+        return _digests_differ(step, evidence, FunctionId.parse(call.function).module_id)
+    return False
+
+
+def _digests_differ(step: Step, evidence: Evidence, called: ModuleId) -> bool:
+    before, after = (evidence.module(called, version) for version in step.outcomes)
+    return before.answered and after.answered and before.digest != after.digest
+
+
+def _explanation(step: Step, evidence: Evidence, call: Call, ran: frozenset[str] | None = None) -> findings.Explanation:
+    """Explain a step; `ran` are the functions that its call runs, if they are known."""
     about_node = _of_node(step)
     if about_node is not None:
         return findings.Explanation(Cause.NODE, about_node)
     try:
         if not step.exact:
-            return _explain_interval(step, evidence, call)
-        case = _Case(step, evidence, call, reads.Written.of(evidence.transaction(step.version_after)))
+            return _explain_interval(step, evidence, call, ran)
+        case = _Case(step, evidence, call, reads.Written.of(evidence.transaction(step.version_after)), ran)
         found = _parts(case)
     except reads.UNREAD as error:
         return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reads.reason(error)}")
@@ -122,12 +154,13 @@ def _cause_of(found: Mapping[Cause, facts.Facts]) -> Cause:
 
 
 class _Case(NamedTuple):
-    """An exact step with everything that its cause is derived from."""
+    """An exact step with everything that its cause is derived from; `ran` as in `_explanation`."""
 
     step: Step
     evidence: Evidence
     call: Call
     written: reads.Written
+    ran: frozenset[str] | None = None
 
     @property
     def called(self) -> ModuleId:
@@ -211,13 +244,20 @@ def _flags_change(ends: _Ends, evidence: Evidence) -> facts.FlagsChange | None:
 _FAR = 1_000
 
 
-def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) -> tuple[int, facts.RelatedModule]:
-    """Return the distance of a module from the called module, counted in dependencies, and its relation to it."""
+def _role(
+    module: ModuleId, called: ModuleId, needs: reads.Dependencies | None, *, runs: bool
+) -> tuple[int, facts.RelatedModule]:
+    """Return the distance of a module from the called module, counted in dependencies, and its relation to it.
+
+    Code also runs without a declared dependency: of function values, and of assets that dispatch to it.
+    """
     if module == called:
         return 0, facts.RelatedModule(module, facts.Role.CALLED)
+    distance = None if needs is None else needs.distance(module)
+    if distance is None and runs:
+        return _FAR, facts.RelatedModule(module, facts.Role.RUN)
     if needs is None:
         return _FAR, facts.RelatedModule(module, facts.Role.NO_REGISTRY, called.wire)
-    distance = needs.distance(module)
     if distance is None:
         role = facts.Role.UNRELATED if needs.complete else facts.Role.NOT_ALL_READ
         return _FAR, facts.RelatedModule(module, role, called.wire)
@@ -227,16 +267,19 @@ def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) 
 
 
 def _modules(case: _Case) -> tuple[facts.Facts, facts.Facts]:
-    """Return the changed modules that the call runs or may run, and the changed modules that it does not depend on.
+    """Return the changed modules that the call runs or may run, and those that it is not known to reach.
 
     The modules that the call runs are compared, or those nearest to the called one if it is not known to run any; the
     others, such as those of a whole framework, are counted.
     """
     if not case.written.modules:
         return (), ()
-    needs, ran = _dependencies(case), _functions_run(case.step, case.evidence, case.call)
-    running = {FunctionId.parse(function).module_id for function in ran or ()}
-    near = sorted((module not in running, *_role(module, case.called, needs)) for module in case.written.modules)
+    needs = _dependencies(case)
+    running = {FunctionId.parse(function).module_id for function in case.ran or ()}
+    near = sorted(
+        (module not in running, *_role(module, case.called, needs, runs=module in running))
+        for module in case.written.modules
+    )
     limit = min(MAX_NAMED, sum(not idle for idle, *_ in near)) or MAX_NAMED
     reached = [one.role is not facts.Role.UNRELATED for *_, one in near]
     sides: dict[bool, list[facts.Fact]] = {True: [], False: []}
@@ -245,7 +288,7 @@ def _modules(case: _Case) -> tuple[facts.Facts, facts.Facts]:
         if place >= MAX_COMPARED_MODULES or len(mine) >= limit:
             mine.append(facts.MoreModules(reached[place:].count(reached[place])))
             break
-        fact = module_fact(module, case.ends, case.evidence, ran)
+        fact = module_fact(module, case.ends, case.evidence, case.ran)
         mine += [fact] if fact else []
     return tuple(sides[True]), tuple(sides[False])
 
@@ -253,21 +296,25 @@ def _modules(case: _Case) -> tuple[facts.Facts, facts.Facts]:
 def _functions_run(step: Step, evidence: Evidence, call: Call) -> frozenset[str] | None:
     """Return the functions that a call runs at the ends of a step, by executing it at both.
 
-    None if the code cannot be executed, or not to the outcome that the node reported.
+    None if the code cannot be executed, or not to the outcomes that the node reported: success, and gas except of views
+    that fail, for which nodes report none. Of a call that may not have run, the outcome is not known.
     """
+    # Another outcome proves nothing, so it need not be waited for.
+    limit = 1 + max(step.gas_before or 0, step.gas_after or 0)
     name, known = FunctionId.parse(call.function), {}
     with suppress(*reads.UNREAD):
         known = {version: evidence.module(name.module_id, version) for version in step.outcomes}
-        if not evidence.is_model and not any(evidence.code(name.module_id, version) for version in known):
+        if not evidence.has_python_contracts and not any(evidence.code(name.module_id, version) for version in known):
             return None
     found: set[str] = set()
     for version, module in known.items():
         if module.is_absent or (module.abi and name.name not in {one.name for one in module.abi.exposed_functions}):
             continue  # there is nothing to run
-        ran, outcome = evidence.functions_run(call, version), step.outcomes[version]
-        if ran is None or outcome is None or ran[0] != outcome[0]:
+        gas, success, _ = step.outcomes[version] or (None, None, None)
+        ran = None if success is None else evidence.execute(call, version, max_gas=limit)
+        if ran is None or ran.success != success or (ran.gas_used != gas and (success or gas is not None)):
             return None
-        found |= ran[1]
+        found |= ran.functions
     return frozenset(found) or None
 
 
@@ -294,7 +341,7 @@ def module_fact(
         mine = frozenset(one.name for one in map(FunctionId.parse, ran) if one.module_id == module.id)
     change = facts.ModuleChange(module, before, after, code, mine)
     # A Python method may also differ by what it uses from outside, so that the call runs no changed one proves nothing.
-    return replace(change, ran=None) if evidence.is_model and not change.ran_changes else change
+    return replace(change, ran=None) if evidence.has_python_contracts and not change.ran_changes else change
 
 
 def _dependencies(case: _Case) -> reads.Dependencies | None:
@@ -358,7 +405,7 @@ def _written(
 # intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _explain_interval(step: Step, evidence: Evidence, call: Call) -> findings.Explanation:
+def _explain_interval(step: Step, evidence: Evidence, call: Call, ran: frozenset[str] | None) -> findings.Explanation:
     """Explain an interval by the differences between its ends in schedule, feature flags and packages.
 
     The explanation does not name a version. The cause is never ``state``, since state is not compared, and
@@ -368,7 +415,7 @@ def _explain_interval(step: Step, evidence: Evidence, call: Call) -> findings.Ex
     ends, called = (step.version_before, step.version_after), FunctionId.parse(call.function).module_id
     comparisons: list[tuple[Cause, str, Callable[[], facts.Facts]]] = [
         (Cause.SCHEDULE, "the gas schedule", lambda: _prices(ends, evidence)),
-        (Cause.CODE, "modules and packages", lambda: _code(step, evidence, call)),
+        (Cause.CODE, "modules and packages", lambda: _code(step, evidence, called, ran)),
         (Cause.CONFIG, "the feature flags", lambda: tuple(filter(None, [_flags_change(ends, evidence)]))),
     ]
     found: dict[Cause, facts.Facts] = {}
@@ -396,13 +443,11 @@ def _between(ends: _Ends, evidence: Evidence) -> facts.ScheduleChange | None:
     return facts.ScheduleChange(before, after, ends=True) if before != after else None
 
 
-def _code(step: Step, evidence: Evidence, call: Call) -> facts.Facts:
+def _code(step: Step, evidence: Evidence, called: ModuleId, ran: frozenset[str] | None) -> facts.Facts:
     """Return what happened to the called module and, judging by upgrade numbers, to the packages that it needs."""
-    ends, called = (step.version_before, step.version_after), FunctionId.parse(call.function).module_id
-    known = [evidence.module(called, version) for version in ends]
+    ends = step.version_before, step.version_after
     changes: list[facts.Fact] = []
-    if all(one.answered for one in known) and known[0].digest != known[1].digest:
-        ran = _functions_run(step, evidence, call)
+    if _digests_differ(step, evidence, called):
         changes += filter(None, [module_fact(facts.RelatedModule(called, facts.Role.CALLED), ends, evidence, ran)])
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not changes:
