@@ -611,7 +611,7 @@ def _run_steps(run: Run) -> Html:
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
         *sentences.unjudged_sentences(run.coverage.unjudged, _name),
-        *map(html.safe, run.notes),
+        *map(html.safe, [*(note for node in run.record.nodes for note in node.notes), *run.notes]),
     ]
     model = html.model_note() if is_model(run.observations) else ""
     said = "".join(f"<p>{note}</p>" for note in notes)

@@ -915,6 +915,8 @@ def test_calls_run_in_order_on_one_fork_at_a_version():
         fork.execute(toolkit.SimulationRequest(deposit, sender="0xa11ce"))
         assert done.gas_used == fork.simulate(toolkit.SimulationRequest(withdraw, sender="0xa11ce")).gas_used
         assert executed(builder)["simulation"].gas_used == done.gas_used
+        programs = dict(builder._programs)  # only Python can describe a fork
+        assert programs["JSON"] == programs["Study"] == programs["curl"]
         assert page(builder, "Sequence").count("Success") == 2
         functions = done.profile.to_frame()["function"]
         assert "0xfa17::vault::withdraw" in set(functions)
