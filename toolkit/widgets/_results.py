@@ -69,7 +69,8 @@ def simulation_pages(
     failure: str = "",
     diff: pd.DataFrame | None = None,
     links: bool = False,
-    before: Sequence[Simulation] = (),
+    before: Sequence[tuple[Simulation, str]] = (),
+    reason: str = "",
 ) -> list[Page]:
     """Return the pages of a simulation, in the order of the tabs.
 
@@ -86,27 +87,29 @@ def simulation_pages(
         The result of `Simulation.diff`, which adds the state before each change.
     links : bool, default False
         Whether to add buttons that open table items in another form.
-    before : sequence of Simulation
-        What ran on the same fork before.
+    before : sequence of tuple
+        What ran on the same fork before, each with the reason why it would fail.
+    reason : str
+        Why the transaction would fail, in one line.
     """
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
-        *([_sequence_page([*before, simulation], known.names)] if before else []),
+        *([_sequence_page([*before, (simulation, reason)], known.names)] if before else []),
         Page("Gas", _gas_page(simulation, known, model=model)),
         Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
         Page("Events", events_page(simulation, known), len(simulation.events)),
     ]
 
 
-def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Page:
+def _sequence_page(runs: Sequence[tuple[Simulation, str]], names: Mapping[str, str]) -> Page:
     """Return the page with the outcomes of calls that ran one after another."""
     rows = []
-    for place, one in enumerate(runs):
-        word, kind = ("Success", "good") if one.success else (one.vm_status, "bad")
+    for place, (one, reason) in enumerate(runs):
+        word, kind = ("Success", "good") if one.success else (reason, "bad")
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
         rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
     columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
-    failed = sum(not one.success for one in runs)
+    failed = sum(not one.success for one, _ in runs)
     listed = html.page(html.table(columns, rows, "Calls on one fork, in order"))
     return Page("Sequence", listed, len(runs), failed=failed, kept=True)
 
