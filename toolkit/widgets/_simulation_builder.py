@@ -875,7 +875,7 @@ class SimulationBuilder(functions.FunctionBuilder):
     def _subject(self) -> str | None:
         payload = None if self.request is None else called_by(self.request.payload)
         if isinstance(payload, wire.EntryFunction):
-            return payload.function
+            return move.FunctionId.parse(payload.function).wire
         return None if payload is None else f"a {type(payload).__name__} payload"
 
     # messages of the browser ----------------------------------------------------------------------------

@@ -268,7 +268,7 @@ function render({ model, el }) {
       if (event.key === "ArrowDown" && list.hidden) openHits();
       else if (!list.hidden && event.key === "ArrowDown") active = Math.min(active + 1, options.length - 1);
       else if (!list.hidden && event.key === "ArrowUp") active = Math.max(active - 1, 0);
-      else if (!list.hidden && event.key === "Enter" && options[active]) pick(options[active].dataset.name);
+      else if (!list.hidden && event.key === "Enter" && (options[active] || options.length === 1)) pick((options[active] || options[0]).dataset.name);
       else if (!list.hidden && event.key === "Escape") closeHits();
       else return;
       event.preventDefault();
