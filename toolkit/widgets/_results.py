@@ -223,15 +223,17 @@ def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
         octas |= {"Storage refund": split.storage_fee_refund_octas, "Net": split.net_octas}
     fee = [("Gas unit price", html.safe(html.number(price, "octas")))]
     fee += [(name, known.amount(units, APT_METADATA)) for name, units in octas.items()]
-    note = html.paragraph("The parts do not add up to the total gas charged.", "error")
-    if split.reconciles:
-        note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     parts = {
         "Execution": float(split.execution_gas_units),
         "IO": float(split.io_gas_units),
         "Storage": split.storage_fee_octas / price if price else 0.0,  # storage is paid in octas
     }
     whole = max(sum(parts.values()), 1.0)
+    note = Html("")
+    if not split.reconciles:
+        note = html.paragraph("The parts do not add up to the total gas charged.", "error")
+    elif sum(parts.values()) != split.total_charge_gas_units:
+        note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
         share = percent(100 * units / whole, ".0f")
@@ -422,7 +424,8 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} {how}" if failed else "")]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
-        absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
+        one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in kinds.index}
+        absent = [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in kinds.items()]
         words += ["; ".join(absent)] if absent else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
