@@ -52,6 +52,13 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
         "transfer (to: address, amount: u64)"
     )
     page.screenshot(path=shots / "form_search.png")
+    keys.type("ansfer_coins")  # the only match needs no arrow
+    expect(page.get_by_role("listbox").get_by_role("option")).to_have_count(1)
+    keys.press("Enter")
+    expect(page.get_by_role("combobox", name="Function")).to_have_value("0x1::aptos_account::transfer_coins")
+    keys.press("ControlOrMeta+A")
+    keys.type("0x1::aptos_account::tr")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer (")
     keys.press("ArrowDown")
     keys.press("Enter")
     expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)

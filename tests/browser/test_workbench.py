@@ -75,6 +75,9 @@ def test_a_view_leads_to_its_gas(bench, shots):
     page.screenshot(path=shots / "workbench_gas.png", full_page=True)
     page.get_by_role("tab", name="Gas", exact=True).press("Home")
     expect(page.get_by_role("tab", name="Simulation", exact=True)).to_be_focused()
+    # The gas of a simulation over versions is that of the function's committed transactions, by all senders.
+    leads_on = page.get_by_role("button", name="Gas of this function's transactions")
+    page.screenshot(path=shots / "workbench_simulation.png", full_page=True)
     expect(leads_on).to_be_disabled()  # this form has no call yet
 
 

@@ -35,7 +35,7 @@ from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, When, mono
-from toolkit.widgets._state import FormState
+from toolkit.widgets._state import OUTDATED, UNFILLED, FormState
 from toolkit.wire import EntryFunction, Script, ViewFunction
 from toolkit.wire._gas import APT
 
@@ -668,6 +668,13 @@ class FunctionState(FormState):
     function: ResolvedFunction | None = None
     call: ResolvedCall | None = None
 
+    @property
+    def code_note(self) -> str:
+        """Why the entries cannot be written as code; code of another function is not shown."""
+        note = super().code_note
+        other = note == OUTDATED and self.made_from.function != self.entries.function
+        return UNFILLED if other else note
+
     def forgotten(self) -> Self:
         """Return the state without assets: those of another ledger differ. Code is read again by a check."""
         return dataclasses.replace(self, assets={})
@@ -981,6 +988,11 @@ class FunctionBuilder(Builder):
                     error = str(failure)
             hits, total = matching(listed, query, kind, self._names_of)
             found += [hit for hit in hits if hit.name not in {one.name for one in found}]
+            other: FunctionKind = "entry" if kind == "view" else "view"
+            others, count = ([], 0) if found or error else matching(listed, query, other)
+            if others and not others[0].name.endswith("::"):
+                do = "does" if count == 1 else "do"
+                error = f"No {kind} function matches; {plural(count, f'{other} function')} {do}."
         self._note(hits=Hits(query, tuple(found), error, total))
 
     def _places(self) -> dict[str, str]:

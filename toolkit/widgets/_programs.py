@@ -26,6 +26,7 @@ _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
 _WIDTH = 46  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
+_ON_FORK = "# Nodes simulate at their head only. For a fork, use the Python program."
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "the toolkit's default"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
@@ -92,21 +93,20 @@ def programs(
     earlier : sequence of SimulationRequest
         Requests that run before it on the fork.
     """
+    lines = ["import toolkit", "", connect_line(node)]
+    made = f"request = {_request_as_python(request)}"
+    if version is not None:
+        lines += [f"fork = node.fork({version})", *(f"fork.execute({_request_as_python(one)})" for one in earlier)]
+        python = "\n".join([*lines, made, "simulation = fork.simulate(request)"])
+        return {"Python": python, **dict.fromkeys(("curl", "JSON", "Study"), _ON_FORK)}
     # Zeros are placeholders for the numbers that the request leaves open.
     body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
     if arguments is not None:
         inner = body["payload"].get("transaction_payload") or body["payload"]
         inner["arguments"] = list(arguments)
-    lines = ["import toolkit", "", connect_line(node)]
-    on, curl = "node", _simulation_as_curl(request, node, body)
-    if version is not None:
-        on, curl = "fork", "# Nodes simulate at their head only. For a fork, use the Python program."
-        lines.append(f"fork = node.fork({version})")
-    lines += [f"fork.execute({_request_as_python(one)})" for one in earlier]
-    lines += [f"request = {_request_as_python(request)}", f"simulation = {on}.simulate(request)"]
     return {
-        "Python": "\n".join(lines),
-        "curl": curl,
+        "Python": "\n".join([*lines, made, "simulation = node.simulate(request)"]),
+        "curl": _simulation_as_curl(request, node, body),
         "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
         "Study": request_as_study(request),
     }

@@ -405,6 +405,13 @@ class ViewState(functions.FunctionState, ReadState):
         return self.request is not None and self.findings.good and not self.looked
 
 
+def _is_missing(node: Node, wanted: Wanted, version: int) -> bool:
+    """Return whether the code at a version does not have the function of a view."""
+    with suppress(ToolkitError):
+        return missing_function(node, wanted.request, node.abis.at(version)) is not None
+    return False
+
+
 _ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
 
 
@@ -503,9 +510,18 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         read = frame["ledger_version"].drop(lost.index)
         if lost.empty or read.empty or lost.max() > read.min():
             return False
+        return _is_missing(node, wanted, int(lost.max()))
+
+    def _fail(self, error: ToolkitError, path: str) -> None:
+        """Show a failure; that the code at one version does not have a function of the head yet is none."""
+        now, version = self._now, None
         with suppress(ToolkitError):
-            return missing_function(node, wanted.request, node.abis.at(int(lost.max()))) is not None
-        return False
+            at = now.versions if isinstance(error, InvalidRequest) and now.call is not None else None
+            version = self._asked.at(at).ledger_version if isinstance(at, int) else None
+        if version is not None and _is_missing(self._asked, now.wanted, version):
+            self._say("hint", f"Not available at version {version:,}")
+        else:
+            super()._fail(error, path)
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that an error concerns."""

@@ -69,7 +69,8 @@ def simulation_pages(
     failure: str = "",
     diff: pd.DataFrame | None = None,
     links: bool = False,
-    before: Sequence[Simulation] = (),
+    before: Sequence[tuple[Simulation, str]] = (),
+    reason: str = "",
 ) -> list[Page]:
     """Return the pages of a simulation, in the order of the tabs.
 
@@ -86,27 +87,29 @@ def simulation_pages(
         The result of `Simulation.diff`, which adds the state before each change.
     links : bool, default False
         Whether to add buttons that open table items in another form.
-    before : sequence of Simulation
-        What ran on the same fork before.
+    before : sequence of tuple
+        What ran on the same fork before, each with the reason why it would fail.
+    reason : str
+        Why the transaction would fail, in one line.
     """
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
-        *([_sequence_page([*before, simulation], known.names)] if before else []),
+        *([_sequence_page([*before, (simulation, reason)], known.names)] if before else []),
         Page("Gas", _gas_page(simulation, known, model=model)),
         Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
         Page("Events", events_page(simulation, known), len(simulation.events)),
     ]
 
 
-def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Page:
+def _sequence_page(runs: Sequence[tuple[Simulation, str]], names: Mapping[str, str]) -> Page:
     """Return the page with the outcomes of calls that ran one after another."""
     rows = []
-    for place, one in enumerate(runs):
-        word, kind = ("Success", "good") if one.success else (one.vm_status, "bad")
+    for place, (one, reason) in enumerate(runs):
+        word, kind = ("Success", "good") if one.success else (reason, "bad")
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
         rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
     columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
-    failed = sum(not one.success for one in runs)
+    failed = sum(not one.success for one, _ in runs)
     listed = html.page(html.table(columns, rows, "Calls on one fork, in order"))
     return Page("Sequence", listed, len(runs), failed=failed, kept=True)
 
@@ -220,15 +223,17 @@ def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
         octas |= {"Storage refund": split.storage_fee_refund_octas, "Net": split.net_octas}
     fee = [("Gas unit price", html.safe(html.number(price, "octas")))]
     fee += [(name, known.amount(units, APT_METADATA)) for name, units in octas.items()]
-    note = html.paragraph("The parts do not add up to the total gas charged.", "error")
-    if split.reconciles:
-        note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     parts = {
         "Execution": float(split.execution_gas_units),
         "IO": float(split.io_gas_units),
         "Storage": split.storage_fee_octas / price if price else 0.0,  # storage is paid in octas
     }
     whole = max(sum(parts.values()), 1.0)
+    note = Html("")
+    if not split.reconciles:
+        note = html.paragraph("The parts do not add up to the total gas charged.", "error")
+    elif sum(parts.values()) != split.total_charge_gas_units:
+        note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
         share = percent(100 * units / whole, ".0f")
@@ -419,7 +424,8 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} {how}" if failed else "")]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
-        absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
+        one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in kinds.index}
+        absent = [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in kinds.items()]
         words += ["; ".join(absent)] if absent else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
@@ -611,7 +617,7 @@ def _run_steps(run: Run) -> Html:
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
         *sentences.unjudged_sentences(run.coverage.unjudged, _name),
-        *map(html.safe, run.notes),
+        *map(html.safe, [*(note for node in run.record.nodes for note in node.notes), *run.notes]),
     ]
     model = html.model_note() if is_model(run.observations) else ""
     said = "".join(f"<p>{note}</p>" for note in notes)

@@ -438,13 +438,12 @@ def failure_of(
     status = "; ".join(simulation.vm_status.splitlines())
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, on)
+    words, detail = reason_of(simulation)
     sentence, aborted = abort_parts(simulation.transaction.abort)
     causes = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
     path = _first_shown(causes, draft)
     if not sentence:
-        words = failure_reason(simulation.request, simulation.transaction) or status
-        return Failure(_capitalized(words), "" if words == status else f"Status: {status}", path)
-    words, detail = _capitalized(sentence), _capitalized(aborted)
+        return Failure(words, detail, path)
     if (short := _short_amount(simulation)) is not None:
         place, units, asset = short
         sender = simulation.request.sender
@@ -453,6 +452,21 @@ def failure_of(
         return Failure(words, detail, f"arguments.{place}")
     alone = call is not None and len(call.layouts) == 1  # a single argument decides what the contract refuses
     return Failure(words, detail, "arguments.0" if alone else path)
+
+
+def reason_of(simulation: Simulation) -> tuple[str, str]:
+    """Return why a simulation would fail, in the words of the form, and the status or abort code."""
+    sentence, aborted = abort_parts(simulation.transaction.abort)
+    if sentence:
+        return _capitalized(sentence), _capitalized(aborted)
+    status = "; ".join(simulation.vm_status.splitlines())
+    reason = failure_reason(simulation.request, simulation.transaction)
+    if reason is None:
+        return _capitalized(status), ""
+    names = {*SimulationRequest.model_fields, *wire.Multisig.model_fields}  # their labels are the same words
+    for name in sorted(names, key=len, reverse=True):
+        reason = reason.replace(name, name.replace("_", " "))
+    return _capitalized(reason), f"Status: {status}"
 
 
 def _capitalized(words: str) -> str:
@@ -850,8 +864,9 @@ class SimulationBuilder(functions.FunctionBuilder):
 
         failure = "" if answer.failure is None else answer.failure.to_html()
         about: dict[str, Any] = {"model": has_model_gas(self.node), "links": self._holder is not None}
-        before, diff = answer.before, answer.diff
-        return simulation_pages(answer.result, answer.known, failure=failure, before=before, diff=diff, **about)
+        about |= {"before": [(one, "" if one.success else reason_of(one)[0]) for one in answer.before]}
+        about |= {"reason": "" if answer.failure is None else answer.failure.words}
+        return simulation_pages(answer.result, answer.known, failure=failure, diff=answer.diff, **about)
 
     def _origin_of(self, answer: Simulated) -> str:
         ledger = None if answer.before else answer.result.ledger
@@ -860,7 +875,7 @@ class SimulationBuilder(functions.FunctionBuilder):
     def _subject(self) -> str | None:
         payload = None if self.request is None else called_by(self.request.payload)
         if isinstance(payload, wire.EntryFunction):
-            return payload.function
+            return move.FunctionId.parse(payload.function).wire
         return None if payload is None else f"a {type(payload).__name__} payload"
 
     # messages of the browser ----------------------------------------------------------------------------

@@ -141,8 +141,8 @@ class FormState:
         Names of accounts by canonical address.
     request : object
         The request of the last valid entries.
-    made_at : int
-        Number of the edit that made the request. Later, a look-up may find errors in the same entries.
+    made_from : struct
+        The entries that made the request. Later, a look-up may find errors in them.
     findings : Findings
         What was found in the entries.
     fields : Group
@@ -177,7 +177,7 @@ class FormState:
     node: Any = None
     names: Mapping[str, str] = field(default_factory=dict)
     request: Any = None
-    made_at: int = -1
+    made_from: Any = None
     findings: Findings = field(default_factory=Findings)
     fields: Group = field(default_factory=Group)
     strict: bool = False
@@ -296,7 +296,7 @@ class FormState:
             return ""
         if self.request is None or not wrong:
             return UNFILLED
-        return f"{FAILS}: {next(iter(wrong.values()))}" if self.made_at == self.entries.seq else OUTDATED
+        return f"{FAILS}: {next(iter(wrong.values()))}" if self.made_from.seq == self.entries.seq else OUTDATED
 
     @property
     def messages(self) -> FieldMessages:
@@ -325,7 +325,7 @@ def step(state: State, event: Event) -> State:
     """Return the state after an event."""
     made = _stepped(state, event)
     is_made = made.findings.good or isinstance(event, Filled)
-    return dataclasses.replace(made, made_at=made.entries.seq) if is_made else made
+    return dataclasses.replace(made, made_from=made.entries) if is_made else made
 
 
 def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case per event

@@ -265,10 +265,12 @@ function render({ model, el }) {
       .forEach(([name, value]) => input.setAttribute(name, value));
     input.addEventListener("keydown", (event) => {
       const options = [...list.children].filter((one) => one.role === "option" || one.getAttribute("role") === "option");
+      const only = options.length === 1 && !event.ctrlKey && !event.metaKey; // Ctrl+Enter runs what is typed
+      const picked = options[active] || (only && options[0]);
       if (event.key === "ArrowDown" && list.hidden) openHits();
       else if (!list.hidden && event.key === "ArrowDown") active = Math.min(active + 1, options.length - 1);
       else if (!list.hidden && event.key === "ArrowUp") active = Math.max(active - 1, 0);
-      else if (!list.hidden && event.key === "Enter" && options[active]) pick(options[active].dataset.name);
+      else if (!list.hidden && event.key === "Enter" && picked) pick(picked.dataset.name);
       else if (!list.hidden && event.key === "Escape") closeHits();
       else return;
       event.preventDefault();

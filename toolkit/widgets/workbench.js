@@ -77,11 +77,13 @@ function render({ model, el, host, signal }) {
     ready();
     open();
   }
-  const toGas = button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small");
+  const toGas = button("", () => model.send({ do: "gas" }), "ltk-small");
   const row = make("div", { class: "ltk-switch-row" }, list, toGas);
   const ready = () => {
     toGas.hidden = !["simulation", "view"].includes(get("selected"));
     toGas.disabled = !get("_has_call");
+    // A simulation runs at the head only: its gas over versions is that of the function's committed transactions.
+    toGas.textContent = get("selected") === "simulation" ? "Gas of this function's transactions" : "Open this call in Gas";
   };
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */

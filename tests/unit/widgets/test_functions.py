@@ -251,6 +251,15 @@ def test_contracts_of_the_known_accounts_are_found(form, query, name, words):
     assert dict(made._hits.hits)[name] == words
 
 
+def test_a_search_counts_the_functions_of_the_other_kind(form):
+    """A form that accepts entry functions says how many view functions match."""
+    made = form("0x1::aptos_account::transfer")
+    press(made, "search", query="share_price")
+    assert (made._hits.hits, "1 view function" in made._hits.error) == ((), True)
+    press(made, "search", query="nosuchthing")
+    assert (made._hits.hits, made._hits.error) == ((), "")
+
+
 def test_the_transfers_of_wallets_come_first(form, monkeypatch):
     """Then those of the contracts beside the framework, and then the rest of the framework."""
     monkeypatch.setattr(_functions, "_RECENT", {})

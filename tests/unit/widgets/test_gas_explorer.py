@@ -608,6 +608,15 @@ def test_check_names_versions_that_the_node_does_not_have(made):
     assert form._status == Status("good", "Every call fits its function. A run sends 1 request.")
 
 
+def test_versions_beyond_the_head_are_named_in_the_result():
+    """As the plan warns of them in Python."""
+    form = GasExplorer(toolkit.connect(), study=Study(calls=["0xfa17::vault::share_price"], versions="4990:99999"))
+    form.run()
+    (record,) = form.result.record.nodes
+    assert record.notes
+    assert record.notes[0] in page(form, "Steps")
+
+
 def test_steps_and_failures_are_the_numbers_of_the_frame():
     """As in the terminal and in the report: a step is a row of the frame, and an execution that failed is a failure."""
     taken = {"simulate": "0xcafe::registry::register", "sender": "0xb0b", "arguments": ["alice"]}

@@ -141,6 +141,9 @@ def test_the_gas_page_says_what_its_numbers_are(simulation):
     assert "<summary>Model gas: the embedded node is not a Move VM</summary>" in page
     odd = fee_event(total_charge_gas_units="500", execution_gas_units="40")
     assert "do not add up" in shown(simulation(events=[odd]), "Gas", model=False)
+    for total, rounded in (("50", False), ("49", True)):  # rounding is a reason only if there is a difference
+        made = fee_event(total_charge_gas_units=total, execution_gas_units="40", io_gas_units="10")
+        assert ("rounded up" in shown(simulation(events=[made]), "Gas")) is rounded
     assert "discarded before it ran" in shown(simulation(events=[], gas_used="0"), "Gas", model=False)
 
 

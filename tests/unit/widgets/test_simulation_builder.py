@@ -20,6 +20,7 @@ from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._functions import ListedContract, matching
 from toolkit.widgets._messages import Status
+from toolkit.widgets._simulation_builder import reason_of
 from toolkit.widgets._state import FAILS, OUTDATED, Noted
 
 ALICE = "0x" + "a11ce".zfill(64)
@@ -915,6 +916,8 @@ def test_calls_run_in_order_on_one_fork_at_a_version():
         fork.execute(toolkit.SimulationRequest(deposit, sender="0xa11ce"))
         assert done.gas_used == fork.simulate(toolkit.SimulationRequest(withdraw, sender="0xa11ce")).gas_used
         assert executed(builder)["simulation"].gas_used == done.gas_used
+        programs = dict(builder._programs)  # only Python can describe a fork
+        assert programs["JSON"] == programs["Study"] == programs["curl"]
         assert page(builder, "Sequence").count("Success") == 2
         functions = done.profile.to_frame()["function"]
         assert "0xfa17::vault::withdraw" in set(functions)
@@ -945,4 +948,21 @@ def test_a_sequence_of_which_a_call_fails_is_not_green():
         sequence = next(one for one in builder._pages if one.title == "Sequence")
         assert (sequence.count, sequence.failed) == (3, 3)
         assert sequence.html in builder._picture()
+        detail = str(builder._now.answer.failure.words)
+        assert detail in builder._pages[0].html
+        assert detail in sequence.html
+        assert sequence.html.count(reason_of(builder.simulation)[0]) == 3
+        assert builder.simulation.vm_status not in sequence.html
         builder.close()
+
+
+def test_out_of_gas_is_told_in_the_words_of_the_form():
+    """The fields have labels, not the names that Python has for them."""
+    with toolkit.connect() as node:
+        register = toolkit.EntryFunction("0xcafe::registry::register", ["zedd"])
+        found = node.simulate(REQUEST.replace(payload=register, max_gas_amount=100))
+        words, status = reason_of(found)
+        assert not found.success
+        assert "out of gas" in words
+        assert "_" not in words
+        assert found.vm_status in status

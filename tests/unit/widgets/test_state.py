@@ -184,6 +184,7 @@ def test_code_of_the_present_entries_is_not_out_of_date():
     state = step(state, known(PRICE))
     assert state.code_note.startswith(FAILS)
     assert typed(state, raw='["y"]', lead="raw").code_note == OUTDATED
+    assert typed(state, function="x::").code_note == UNFILLED  # the code is of another function
     missing = step(typed(ViewState(), function=PRICE), Learned({"looked": {"function": "there is none"}}))
     assert missing.code_note == f"{FAILS}: there is none"
 

@@ -184,7 +184,7 @@ def test_items_over_versions_are_described(builder):
     expected = toolkit.fetch_table_items(builder.node, builder.handle, ["alice"], **options)
     pd.testing.assert_frame_equal(builder.result, expected)
     shown = page(builder, "Outcome")
-    assert "missing at 1 version" in shown
+    assert "missing at version 0" in shown
     assert "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at each of 8 versions" in shown
     assert builder._stale == ""
     builder.key = "bob"

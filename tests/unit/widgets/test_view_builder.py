@@ -179,6 +179,10 @@ def test_a_plan_that_is_clipped_is_said(builder, recwarn):
 def test_versions_before_the_function_existed_did_not_fail(node, recwarn):
     """The code at the last one does not have it. The Gas form says the same in the same colour."""
     builder = ViewBuilder(node, function="0xfa17::vault::share_price")
+    for version, number in ((5, 5), (-4990, 10)):
+        builder.versions = version
+        builder.read()
+        assert (builder._status, builder.errors) == (Status("hint", f"Not available at version {number}"), {})
     builder.versions = "0:40/10"
     builder.read()
     study = GasExplorer(node)
@@ -221,7 +225,6 @@ def test_all_versions_failed(builder, recwarn):
             "b",
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
-        (RECORD, 0, "function", "can't be found"),
         (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4,999"),
         (RECORD, "9000:9010", "plan", "this node has versions 0 to 4,999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
