@@ -148,15 +148,12 @@ def reader(folder: Path):
     """Run in a folder as a reader does: figures without a window, frames of a fixed width."""
     before = Path.cwd()
     os.chdir(folder)
-    width = os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and tables would then fit a terminal
     try:
         with mpl.rc_context({"backend": "agg"}), pd.option_context(*DISPLAY):
             yield
     finally:
         os.chdir(before)
         plt.close("all")
-        if width is not None:
-            os.environ["COLUMNS"] = width
 
 
 def rewrite(page: str) -> None:

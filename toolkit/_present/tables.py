@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import math
-import os
 import sys
 from contextlib import suppress
 from dataclasses import fields
@@ -130,10 +129,13 @@ def text_table(
     return [indent + "  ".join(line).rstrip() for line in zip(*padded, strict=True)]
 
 
-def terminal_width() -> int:
-    """Return the columns of the terminal, or of COLUMNS if it is set. Else pipes and notebooks get tables whole."""
-    # The size is that of the process's first output, which in a notebook may be the terminal that Jupyter runs in.
-    terminal = "COLUMNS" in os.environ
+def terminal_width(*, piped: bool = False) -> int:
+    """Return the columns of the terminal, or of COLUMNS if it is set; a pipe, file or notebook gets tables whole.
+
+    With `piped`, COLUMNS applies to a pipe, too.
+    """
+    # What `get_terminal_size` looks at is the process's first output: in a notebook, the terminal that Jupyter runs in.
+    terminal = piped
     with suppress(AttributeError, ValueError):  # what a program put in the place of stdout, None, or a closed file
         terminal = terminal or sys.stdout.isatty()
     return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL

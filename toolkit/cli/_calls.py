@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from toolkit._present.tables import terminal_width
 from toolkit._present.text import plural, short_addresses
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
@@ -153,7 +154,8 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     for name, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
+            shown = show(listed, rows=_MAX_LISTED, columns=columns)
+            print(f"\n{name}\n{shown.fitted(terminal_width(piped=True))}")
 
 
 def _print_known(ledger: Any) -> None:

@@ -178,12 +178,13 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
         return
     from toolkit.frames import show
 
-    print(show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
+    shown = show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS)
+    print(shown.fitted(terminal_width(piped=True)))
 
 
 def print_table(rows: Sequence[Sequence[str]], *, head: Sequence[str], right: Collection[int]) -> None:
     """Print rows of text as a table that fits in the terminal."""
-    kept = fitted_columns([*zip(head, *rows, strict=True)], terminal_width(), right=right)
+    kept = fitted_columns([*zip(head, *rows, strict=True)], terminal_width(piped=True), right=right)
     names, *lines = zip(*kept.values(), strict=True)
     print(*text_table(lines, head=names, right={n for n, place in enumerate(kept) if place in right}), sep="\n")
 

@@ -57,7 +57,10 @@ class ShownFrame:
     facts: tuple[dict[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        width = terminal_width()
+        return self.fitted(terminal_width())
+
+    def fitted(self, width: int) -> str:
+        """Return the table as text of so many characters a line, without the columns that do not fit."""
         kept = fitted_columns([*zip(self.columns, *self.rows, strict=True)], width, right=self.numbers)
         rest = [name for place, name in enumerate(self.columns) if place not in kept]
         note = f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note

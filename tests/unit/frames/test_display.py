@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -53,12 +54,20 @@ def test_bytes_are_whole():
     )
 
 
+class Terminal(io.StringIO):
+    """An output that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
 def test_text_has_the_columns_that_fit_in_a_terminal(monkeypatch):
     """The note names the others; HTML, and text in a file, has all columns."""
     frame = pd.DataFrame({"first": ["word " * 6] * 2, "second": ["y" * 50] * 2, "gas": [123_456_789] * 2})
-    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("COLUMNS", "60")  # a kernel inherits it, too
+    monkeypatch.setattr("sys.stdout", object())  # a program may replace it by what has no more than `write`
     whole = repr(show(frame))
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout", Terminal())
     lines = repr(show(frame)).splitlines()
     assert "not shown" not in whole
     assert max(map(len, lines)) <= 60
