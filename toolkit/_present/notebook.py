@@ -124,7 +124,7 @@ def _frame_html(frame: Any, shown: Callable[[Any, int], Any]) -> str | None:
 def _print_frame(frame: Any, printer: Any, cycle: Any, shown: Callable[[Any, int], Any]) -> None:  # noqa: ARG001 - IPython's signature
     """Print a frame with a printer of IPython."""
     own = _as_tables and _is_own(frame)
-    with printer.group():  # as IPython prints what it has no formatter for: lines keep the indentation of a list
+    with printer.group():  # as IPython prints other objects: in a list, each line is indented
         for number, line in enumerate(repr(shown(frame, _max_rows(frame)) if own else frame).splitlines()):
             if number:
                 printer.break_()

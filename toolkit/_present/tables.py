@@ -136,7 +136,7 @@ def terminal_width(*, piped: bool = False) -> int:
     """
     # What `get_terminal_size` looks at is the process's first output: in a notebook, the terminal that Jupyter runs in.
     terminal = piped
-    with suppress(AttributeError, ValueError):  # what a program put in the place of stdout, None, or a closed file
+    with suppress(AttributeError, ValueError):  # a program may have replaced stdout, or closed it
         terminal = terminal or sys.stdout.isatty()
     return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
 

@@ -120,7 +120,7 @@ def run_in_threads(
 
 
 def join_begun(thread: Thread, timeout_s: float | None = None) -> None:
-    """Wait for a thread that was told to end, unless it is only just starting.
+    """Wait for a thread that is to end, unless it is only just starting.
 
     Another thread may be amid `Thread.start`, or an interrupt may have ended it there. Python does not join such a
     thread, and to wait until it has begun could take for ever; once it runs, it sees that it is to end.

@@ -364,7 +364,7 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     except (OSError, InputError) as error:
         _log.warning("the history in the cache cannot be used and is being rebuilt: %s", error)
     else:
-        with suppress(OSError):  # a folder of others
+        with suppress(OSError):  # the folder belongs to somebody else
             os.utime(place)  # its last use, by which files are removed
         return found
     built = build()

@@ -142,7 +142,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         for place, column in zip(places, values, strict=True)
     ]
     short = distinct_addresses(text for column in texts for text in column)
-    shortened = [  # the bytes of a key or a value are no address, even if there are 32 of them
+    shortened = [  # the bytes of a key or a value are not an address, even if there are 32 of them
         [text if isinstance(value, bytes) else short(text) for value, text in zip(*both, strict=True)]
         for both in zip(values, texts, strict=True)
     ]

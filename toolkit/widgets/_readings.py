@@ -510,6 +510,7 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         read = frame["ledger_version"].drop(lost.index)
         if lost.empty or read.empty or lost.max() > read.min():
             return False
+        # Upgrades keep public functions, so one that is missing at a version was missing at all before.
         return _is_missing(node, wanted, int(lost.max()))
 
     def _fail(self, error: ToolkitError, path: str) -> None:

@@ -366,7 +366,7 @@ def frame_pages(
             dated = [None if pd.isna(one) else _dated(name, int(one)) for one in rows[name]]
             rows[name] = pd.Series(dated, index=rows.index, dtype=object)
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*notes, *words])
-    figure = _history_figure(frame, what, unit)
+    figure = _history_figure(frame, what, unit, model=model)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     shown = show(rows, rows=MAX_ROWS)
@@ -476,10 +476,13 @@ def _quantities(frame: pd.DataFrame) -> list[str]:
     return [name for name in columns if not time_words(name, int(frame[name].dropna().iloc[0]))]
 
 
-def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None = None) -> Figure | None:
+def _history_figure(
+    frame: pd.DataFrame, what: str, unit: tuple[str, int] | None = None, *, model: bool
+) -> Figure | None:
     """Return a figure of a frame's numeric columns by ledger version, one panel each, with gas in the last panel.
 
-    With a `unit`, the symbol and the decimals of an asset, ``value`` is drawn in whole coins.
+    With a `unit`, the symbol and the decimals of an asset, ``value`` is drawn in whole coins. `model` is whether the
+    gas comes from a model.
 
     Returns None if neither values nor gas are numeric. Matplotlib's global settings are not changed, since it may run
     in a thread.
@@ -498,7 +501,13 @@ def _history_figure(frame: pd.DataFrame, what: str, unit: tuple[str, int] | None
     for ax, column in zip(axes, panels, strict=True):
         symbol, decimals = unit if unit is not None and column == "value" else ("", 0)
         _draw(ax, frame, column, 10**decimals, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
-        name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
+        name = (
+            style.gas_label(model=model).capitalize()
+            if column == "gas_used"
+            else what
+            if columns == ["value"]
+            else column
+        )
         name = f"{name} ({symbol})" if symbol else name
         ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold")
     axes[-1].set_xlabel("ledger version", fontsize=9)

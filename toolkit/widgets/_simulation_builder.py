@@ -554,7 +554,7 @@ class Simulated(Answer):
 
     @property
     def where(self) -> str:
-        """The state on which it ran. After other calls, this is no version of the ledger, and has no time there."""
+        """The state on which it ran. After other calls, this is not a version of the ledger and has no time there."""
         if self.before:
             return f"a fork of version {self.base:,}, after {plural(len(self.before), 'call')}"
         return f"version {self.result.ledger_version:,}"
@@ -564,7 +564,8 @@ class Simulated(Answer):
         """The kind of message and the words that describe the outcome; they name earlier calls that failed."""
         at = f"{'on' if self.before else 'at'} {self.where}"
         lost = [f"{place}" for place, one in enumerate(self.before, start=1) if not one.success]
-        ahead = f"Call{'s'[: len(lost) - 1]} {listed(lost, 3)} of {len(self.before) + 1} would fail; this call: "
+        which = "Call" if len(lost) == 1 else "Calls"
+        ahead = f"{which} {listed(lost, 3)} of {len(self.before) + 1} would fail; this call: "
         if self.failure is not None:
             return "bad", f"{ahead}would fail {at}" if lost else f"Would fail {at}"
         gas = plural(self.result.gas_used, "gas unit")

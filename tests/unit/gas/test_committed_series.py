@@ -392,7 +392,7 @@ def test_a_level_that_held_two_ways_is_compared_with_both():
 
 
 def test_a_level_is_not_divided_by_a_few_calls_of_another_kind():
-    """Two dear calls among many are no reason to doubt what the others pay."""
+    """Two dear calls among many do not make the level of the others uncertain."""
     after = [100] * 98 + [240] * 2
     [step] = analyse(frame_of(np.array([30] * 100 + after)), [at(100)]).steps
     assert (step.before, step.after, step.count_after, step.doubts) == (30, 100, 98, ())

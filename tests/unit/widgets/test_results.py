@@ -159,10 +159,17 @@ def test_a_free_price_has_no_storage_part(simulation):
 def test_only_reads_of_adjacent_versions_are_joined(versions, gaps):
     """Nothing is drawn where nothing was read; each read is a point."""
     frame = pd.DataFrame({"ledger_version": versions, "value": range(len(versions))})
-    points, line = _history_figure(frame, "what").axes[0].lines
+    points, line = _history_figure(frame, "what", model=False).axes[0].lines
     assert [int(one) for one in points.get_xdata()] == versions
     assert (points.get_linewidth(), points.get_marker()) == (0, "o")
     assert (line.get_drawstyle(), int(np.isnan(line.get_xdata()).sum())) == ("steps-post", gaps)
+
+
+@pytest.mark.parametrize(("model", "title"), [(True, "Model gas (gas units)"), (False, "Gas used (gas units)")])
+def test_the_gas_of_a_model_is_called_so(model, title):
+    """In the figure of a form, as in all figures."""
+    frame = pd.DataFrame({"ledger_version": [4, 5], "value": [1, 2], "gas_used": [7, 9]})
+    assert _history_figure(frame, "what", model=model).axes[-1].get_title(loc="left") == title
 
 
 def test_safe_writes_out_what_cannot_be_seen():

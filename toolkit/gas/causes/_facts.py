@@ -151,7 +151,10 @@ class ModuleChange(Fact):
         if self.after.digest is None:
             return f"deleted {self.module.words()}"
         if self.before.digest is None:
-            functions = _functions_text(None, self.after.abi).replace("added", "with", 1)
+            functions = "functions unknown"
+            if self.after.abi is not None:
+                names = sorted(function.name for function in self.after.abi.exposed_functions)
+                functions = f"with {_names(names)}" if names else "without public functions"
             return f"published {self.module.words()} ({functions})"
         return f"upgraded {self.module.words()} ({self._differences()})"
 
@@ -159,6 +162,8 @@ class ModuleChange(Fact):
         if (ran := self.ran_changes) is not None:
             return f"{_code_text(ran)}, which the call runs"
         text = _functions_text(self.before.abi, self.after.abi) if self.code is None else _code_text(self.code)
+        if self.code is None and self.before.abi is None and self.after.abi is None:
+            return text  # that the functions are unknown says all
         if self.module.role in {Role.NAMED, Role.OF_NAMED}:  # of a timeline, not of a call
             return text
         if self.code is None or self.ran is None:
