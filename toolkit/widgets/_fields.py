@@ -39,6 +39,7 @@ MAX_ROWS = 50  # a longer vector is edited as one JSON text
 _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest structs of the framework have fewer
 _GROUPED = 7  # integers of this many digits are also shown with separators
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+_ADDRESS_DIGITS = 64
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
 U64 = move.UInt(64)
 
@@ -65,10 +66,17 @@ class Findings:
     names: Mapping[str, str] = attribute(default_factory=dict)
 
     def address(self, typed: str) -> str | None:
-        """Return the canonical address of a typed address or account name; None if it is neither."""
-        named = (address for address, name in self.names.items() if name.lower() == typed.strip().lower())
+        """Return the canonical address of a typed address or account name; None if it is neither.
+
+        A short address needs ``0x``: without it, ``fee`` is more likely a name that was mistyped than 0xfee.
+        """
+        typed = typed.strip()
+        for address, name in self.names.items():
+            if name.lower() == typed.lower():
+                return address
         with suppress(InputError):
-            return next(named, None) or move.parse_address(typed.strip())
+            if typed.startswith("0x") or len(typed) == _ADDRESS_DIGITS:
+                return move.parse_address(typed)
         return None
 
     @property

@@ -143,7 +143,12 @@ def test_a_field_and_its_draft_are_json(text):
 
 @pytest.mark.parametrize(
     ("typed", "value", "note"),
-    [("Bob", "0xb0b", "= 0xb0b"), ("0xb0b", "0xb0b", "= bob"), ("b0b", "0xb0b", "= 0xb0b"), ("0xca7", "0xca7", None)],
+    [
+        ("Bob", "0xb0b", "= 0xb0b"),
+        ("0xb0b", "0xb0b", "= bob"),
+        ("b0b".zfill(64), "0xb0b", "= 0xb0b"),
+        ("0xca7", "0xca7", None),
+    ],
 )
 def test_the_name_of_an_account_is_an_address(typed, value, note):
     """While it is typed, and after a reload; what it stands for is said below the field."""
@@ -161,6 +166,8 @@ def test_the_name_of_an_account_is_an_address(typed, value, note):
         ("u64", "9" * 500, "x", "does not fit u64"),
         ("i64", "-9223372036854775809", "x", "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807"),
         ("address", "bob", "x", "'bob' is not an address"),
+        ("address", "fee", "x", "'fee' is not an address"),
+        ("address", "12", "x", "'12' is not an address"),
         ("vector<u8>", {"as": "hex", "text": "0xabc"}, "x.text", "two hex digits per byte, or choose text"),
         ("vector<u64>", ["1", "two"], "x.1", "'two' does not fit u64"),
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "0 to 18,446,744,073,709,551,615"),

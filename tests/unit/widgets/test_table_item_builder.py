@@ -119,7 +119,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     builder.check()
     [field] = [field for _, field in spec(builder, "arguments").fields]
     names = [name for name, _ in field.fields]
-    type_in(builder, arguments=[dict.fromkeys(names, "7")])
+    type_in(builder, arguments=[dict.fromkeys(names, "7") | {names[0]: "0x7"}])
     assert builder.errors == {}
     assert set(builder.request.key) == set(names)
     builder.key = json.dumps(dict.fromkeys(names, 8) | {names[0]: "0x8"})
