@@ -84,8 +84,9 @@ class Pictured(anywidget.AnyWidget):
         ahead.daemon = True
         ahead.start()
         bundle = self._repr_mimebundle_()
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        display(dict(data or {}) | {"text/html": _LIVE}, raw=True)  # type: ignore[no-untyped-call]
+        data = dict((bundle[0] if isinstance(bundle, tuple) else bundle) or {}) | {"text/html": _LIVE}
+        data.pop("text/plain", None)  # the picture has it: a terminal prints it once
+        display(data, raw=True)  # type: ignore[no-untyped-call]
         display(self._bundle(), raw=True, display_id=self._key)  # type: ignore[no-untyped-call]
 
     def _paint(self) -> None:

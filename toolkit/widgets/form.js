@@ -681,9 +681,6 @@ function render({ model, el }) {
     stop.hidden = true;
     if (status.textContent === WAITS) say();
     if (!asked || !begun) return;
-    // marimo runs cells that use the form again once the browser sends a value. Jupyter sends nothing: it has not changed.
-    model.set("_serial", get("_serial"));
-    model.save_changes();
     const wrong = el.querySelector("[aria-invalid=true]");
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
       const { top } = origin.getBoundingClientRect();
@@ -734,6 +731,11 @@ function render({ model, el }) {
     if (why) chosen.result = "";
     if (has("_pages") || why) results();
     if (has("_stale") || has("_origin") || has("_serial") || has("busy")) stale();
+    if (has("_serial")) {
+      // marimo runs the cells that use a form again once the browser sends a value. Jupyter sends nothing: it is the same.
+      model.set("_serial", get("_serial"));
+      model.save_changes();
+    }
     if (has("_programs")) programs();
     if (has("_hits")) showHits();
     if (has("_progress")) progress();
