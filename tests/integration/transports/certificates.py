@@ -85,6 +85,13 @@ def _certificate(subject, public_key, issuer_key, *, names):
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
-    if names is not None:
+    if names is None:
+        # Python 3.13 and later accept no authority that does not say that it signs certificates.
+        signs = dict.fromkeys(
+            ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment"), False
+        )
+        signs |= dict.fromkeys(("key_agreement", "crl_sign", "encipher_only", "decipher_only"), False)
+        built = built.add_extension(x509.KeyUsage(key_cert_sign=True, **signs), critical=True)
+    else:
         built = built.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return built.sign(issuer_key, hashes.SHA256())
