@@ -47,6 +47,7 @@ FIRST = {
     "state changes": ("ledger_version", "type", "address", "resource_type", "data"),
     "balances": ("owner", "asset", "change", "balance_after"),
     "balances of an account": ("symbol", "amount", "balance", "asset"),
+    "gas of a model": ("function", "category", "operation", "internal_gas", "times"),
     "descriptions": ("column", "type", "unit", "meaning"),
 }
 # Identifiers, and what repeats other columns.
