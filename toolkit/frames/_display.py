@@ -45,6 +45,7 @@ FIRST = {
     "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
     "state diff": ("type", "address", "resource_type", "fields_changed"),
     "state changes": ("ledger_version", "type", "address", "resource_type", "data"),
+    "balance changes": ("ledger_version", "owner", "asset", "change", "balance_after", "ledger_timestamp"),
     "balances": ("owner", "asset", "change", "balance_after"),
     "balances of an account": ("symbol", "amount", "balance", "asset"),
     "gas of a model": ("function", "category", "operation", "internal_gas", "times"),
