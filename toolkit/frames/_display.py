@@ -212,7 +212,8 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     first = next((begin for begin in FIRST.values() if set(begin) <= set(names)), ())
     facts = frame.attrs.get("toolkit", {})  # a field of a resource or an event is not an identifier of the toolkit's
     last = [name for name in _LAST if facts.get(name, {}).get("typing", "schema") == "schema"]
-    if "request" in names and len(frame.iloc[:, names.index("request")].unique()) > 1:  # else, it is always 0
+    request = frame.iloc[:, names.index("request")] if "request" in names else None
+    if request is not None and is_integer_dtype(request.dtype) and len(request.unique()) > 1:  # else, it is always 0
         first = ("request", *first)
     begin, end = ([names.index(name) for name in part if name in names] for part in (first, [*last, "request"]))
     end = [place for place in end if place not in begin]
