@@ -34,8 +34,8 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     ----------
     title : str
     facts : sequence of (str, object)
-        Names and values. A value is shown by ``str``, truncated to 300 characters, an int with thousands separators;
-        None is omitted.
+        Names and values. A value is shown by ``str``, with short addresses and truncated to 300 characters, an int with
+        thousands separators; None is omitted.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     known = ((name, f"{value:,}" if type(value) is int else value) for name, value in facts if value is not None)
     rows = "".join(
         f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
-        f'<td style="{_CELL}">{escape(visible(value, _MAX_VALUE))}</td></tr>'
+        f'<td style="{_CELL}">{escape(visible(short_addresses(str(value)), _MAX_VALUE))}</td></tr>'
         for name, value in known
     )
     head = escape(visible(short_addresses(title), _MAX_TITLE))

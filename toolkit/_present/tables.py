@@ -20,7 +20,7 @@ from html import unescape
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit._present.text import ELLIPSIS, csv_text, visible
+from toolkit._present.text import ELLIPSIS, MINUS, csv_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _Entry = TypeVar("_Entry")
-_MAX_FACT = 200
+MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
-_IDENTIFIERS = frozenset({"chain_id", "nonce"})
+_IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
 _NO_TERMINAL = 10_000  # characters of a line, more than any table has
 _MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 
@@ -130,12 +130,12 @@ def text_table(
 
 
 def terminal_width(*, piped: bool = False) -> int:
-    """Return the columns of the terminal, or of COLUMNS if it is set; a pipe, file or notebook gets tables whole.
+    """Return the columns of the terminal, or COLUMNS if it is set; notebooks, and pipes without it, get tables whole.
 
-    With `piped`, COLUMNS applies to a pipe, too.
+    With `piped`, COLUMNS applies to whatever has taken the place of stdout, too.
     """
-    # What `get_terminal_size` looks at is the process's first output: in a notebook, the terminal that Jupyter runs in.
-    terminal = piped
+    # A kernel replaces stdout. It inherits COLUMNS from the terminal that Jupyter runs in, and the terminal's size.
+    terminal = piped or sys.stdout is sys.__stdout__
     with suppress(AttributeError, ValueError):  # a program may have replaced stdout, or closed it
         terminal = terminal or sys.stdout.isatty()
     return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
@@ -147,7 +147,7 @@ def fitted_columns(
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
     Columns are left out from the right. Numbers are never shortened; names lose their beginning, and other texts their
-    end.
+    end. Names and sentences keep a quarter of the line, rather than make room for more columns.
 
     Parameters
     ----------
@@ -168,10 +168,12 @@ def fitted_columns(
     {0: ['gas', '7'], 1: ['function', '…aptos_account::transfer']}
     """
     kept = {place: list(column) for place, column in enumerate(columns)}
+    data = {place for place, column in kept.items() if any(map(_is_data, column))}
+    fewest = [_MIN_TEXT if place in data else max(_MIN_TEXT, width // 4) for place in kept]
     while True:
         widths = {place: max(map(len, column)) for place, column in kept.items()}
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
-        least = {place: max(_MIN_TEXT, len(kept[place][0])) for place in widths if place not in right}
+        least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
@@ -180,11 +182,16 @@ def fitted_columns(
         del kept[max(kept)]
 
 
+def _is_data(text: str) -> bool:
+    """Return whether a text is JSON or the hex digits of bytes, of which the beginning says enough."""
+    return text.startswith(("{", "[")) or (text.startswith("0x") and "::" not in text)
+
+
 def _shortened(text: str, width: int) -> str:
     """Return a text in a number of characters: a name without its beginning, any other text without its end."""
     if len(text) <= width:
         return text
-    if " " in text or text.startswith(("{", "[")):
+    if " " in text or _is_data(text):
         return text[: width - 1] + ELLIPSIS
     start = len(text) - width + 1
     between = text.find("::", start - 2)  # half an address would look like another one
@@ -195,8 +202,16 @@ _MAX_LINE = 40  # characters
 # Browsers would break names at hyphens and dashes to fit a wide table into a page, and long texts after each word.
 _SHORT = "white-space:nowrap"
 _LONG = f"min-width:{_MAX_LINE}ch;overflow-wrap:anywhere"
+_DATA = f"max-width:{_MAX_LINE}ch;overflow:hidden;text-overflow:ellipsis;{_SHORT}"
 # For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
 _PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
+
+
+def _wrapping(text: str) -> str:
+    """Return the style of a cell: long JSON has one line, so that a row is not as high as what few people read."""
+    if len(text) <= _MAX_LINE:
+        return _SHORT
+    return _DATA if _is_data(text) else _LONG
 
 
 def html_table(
@@ -225,7 +240,7 @@ def html_table(
     names = (f'<th style="text-align:{side}">{name}</th>' for side, name in zip(sides, head, strict=True))
     lines = (
         "".join(
-            f'<td style="text-align:{side};{_SHORT if len(unescape(cell)) <= _MAX_LINE else _LONG}">{cell}</td>'
+            f'<td style="text-align:{side};{_wrapping(unescape(cell))}">{cell}</td>'
             for side, cell in zip(sides, row, strict=True)
         )
         for row in rows
@@ -338,7 +353,7 @@ def cell_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
-def fact_text(name: str, value: Any, limit: int = _MAX_FACT) -> str:  # noqa: PLR0911  # one return per kind of value
+def fact_text(name: str, value: Any, limit: int = MAX_FACT) -> str:  # noqa: PLR0911  # one return per kind of value
     """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
     if value is None or value != value:  # NaN and pandas' NaT differ from themselves  # noqa: PLR0124
         return ""
@@ -346,11 +361,11 @@ def fact_text(name: str, value: Any, limit: int = _MAX_FACT) -> str:  # noqa: PL
         return str(value)
     if isinstance(value, int):
         plain = name in _IDENTIFIERS or name.endswith("_code")
-        return str(value) if plain else f"{value:,}"
+        return str(value) if plain else f"{value:,}".replace("-", MINUS)
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+        return (f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}").replace("-", MINUS)
     if isinstance(value, Decimal):
-        text = f"{value:,f}"
+        text = f"{value:,f}".replace("-", MINUS)
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"

@@ -167,7 +167,7 @@ def _short(digits: str, extra: int = 0) -> str:
     return f"0x{digits}" if len(digits) <= head + tail else f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}"
 
 
-def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
+def distinct_addresses(texts: Iterable[str]) -> Callable[..., str]:
     """Return a function that shortens the addresses in texts but keeps different addresses distinct.
 
     Parameters
@@ -178,7 +178,8 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     Returns
     -------
     callable
-        Like `short_addresses`, with more digits for addresses that would look the same.
+        Like `short_addresses`, with more digits for addresses that would look the same. With ``padded=True``, leading
+        zeros count, as those of other 32 bytes than addresses do.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     >>> [short(text) for text in texts] == texts, short("0x" + "cd" * 32)
     (False, '0xcdcdcd…cdcd')
     """
-    found = {match[1] for text in texts for match in _ADDRESS.finditer(without_padding(text))}
+    found = {match[1] for text in texts for match in _ADDRESS.finditer(text)}
     forms = {digits: _short(digits) for digits in found}
     extra = 0
     counts = Counter(forms.values())
@@ -196,7 +197,12 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
         for digits in alike:
             forms[digits] = _short(digits, extra)
         counts = Counter(forms.values())
-    return lambda text: _ADDRESS.sub(lambda match: forms.get(match[1]) or _short(match[1]), without_padding(text))
+
+    def short(text: str, *, padded: bool = False) -> str:
+        shown = text if padded else without_padding(text)
+        return _ADDRESS.sub(lambda match: forms.get(match[1]) or _short(match[1]), shown)
+
+    return short
 
 
 def number(value: float | None) -> str:

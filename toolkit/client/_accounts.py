@@ -12,7 +12,7 @@ import msgspec
 
 from toolkit import dtypes, frames
 from toolkit._present.notebook import facts_html, literal
-from toolkit._present.text import listed, plural, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible, without_padding
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError, ToolkitError
@@ -322,9 +322,10 @@ def declared_types(
     if key_type is not None and value_type is not None:
         return key_type, value_type
     wanted = parse_table_handle(handle)
+    named = without_padding(wanted)
     if owner is None:
         raise InputError(
-            f"the types of table {wanted} are not known: pass key_type= and value_type=, or owner=, the account whose "
+            f"the types of table {named} are not known: pass key_type= and value_type=, or owner=, the account whose "
             "resource holds the table"
         )
     version = node.ledger().version if version is None else version
@@ -332,10 +333,10 @@ def declared_types(
     for _, table in tables:
         if table.handle == wanted:
             return key_type or table.key_type, value_type or table.value_type
-    has = [f"{table.handle} ({short_addresses(kind)}, {table.field})" for kind, table in tables]
+    has = [f"{without_padding(table.handle)} ({short_addresses(kind)}, {table.field})" for kind, table in tables]
     holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources contain no tables"
     raise InputError(
-        f"no resource of {wire_address(parse_address(owner))} declares table {wanted} at version {version:,}: {holds}; "
+        f"no resource of {wire_address(parse_address(owner))} declares table {named} at version {version:,}: {holds}; "
         "pass another owner=, or key_type= and value_type="
     )
 

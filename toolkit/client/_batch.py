@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client._abis import bytecode_of
 from toolkit.errors import Forbidden, InputError, NotFound, SchemaError, Unsupported
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import BATCH_GAS, Schema
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
@@ -100,20 +102,11 @@ def ran_to_its_end(vm_status: str) -> bool:
 def gas_frame(batch: Batch, gas: Sequence[GasBreakdown]) -> pd.DataFrame:
     """Return the gas of each call, from the gas of the prefixes and of the whole batch."""
     costs = [(0, 0, 0), *((one.execution_gas_units, one.io_gas_units, one.storage_fee_octas) for one in gas)]
-    own = [tuple(map(sub, after, before)) for before, after in pairwise(costs)]
-    return call_frame(batch, own, ("execution_gas_units", "io_gas_units", "storage_fee_octas"))
+    return call_frame(batch, [tuple(map(sub, after, before)) for before, after in pairwise(costs)], BATCH_GAS)
 
 
-def call_frame(batch: Batch, costs: Sequence[Sequence[int]], names: Sequence[str]) -> pd.DataFrame:
+def call_frame(batch: Batch, costs: Sequence[Sequence[int]], schema: Schema) -> pd.DataFrame:
     """Return a frame of costs: of the transaction itself, of each call, and of what is stored at the end."""
-    import pyarrow as pa
-
-    from toolkit.dtypes import to_pandas
-
     functions = [function_id(call.function).wire for call in batch.calls]
-    columns = {
-        "call": pa.array([None, *range(len(functions)), None], pa.int64()),
-        "function": pa.array([_START, *functions, _STORED], pa.string()),
-    }
-    columns |= {name: pa.array([row[at] for row in costs], pa.int64()) for at, name in enumerate(names)}
-    return to_pandas(pa.table(columns))
+    columns = [[None, *range(len(functions)), None], [_START, *functions, _STORED], *zip(*costs, strict=True)]
+    return rows_frame(schema, dict(zip(schema.names, columns, strict=True)))

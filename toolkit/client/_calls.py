@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit import frames
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import plural, short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible, without_padding
 from toolkit.client._abis import CachedByModules, encode_arguments, function_abi, parameter_layouts
 from toolkit.client._http import Answer, PreparedCall, Request, json_body, path
 from toolkit.client._node_errors import needed_for
@@ -26,6 +26,7 @@ from toolkit.wire._models import function_id, wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
 
@@ -117,7 +118,8 @@ class ViewResult:
         """
         from toolkit.client._accounts import note_amounts
 
-        frame = frames.view_frame([frames.ViewRecord.of(None, self.ledger_version, self)], flatten=flatten)
+        record = frames.ViewRecord.of(None, self.ledger_version, self)
+        frame = frames.view_frame([record], flatten=flatten, times=_times(self.ledger))
         note_amounts(frame, {"": self.call})
         return frame
 
@@ -184,7 +186,13 @@ class TableItem:
             If a value does not fit the type of its column.
         """
         record = frames.TableItemRecord.of(self.key, self.ledger_version, self)
-        return frames.item_frame([record], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
+        about: dict[str, Any] = {"key_layout": self.key_layout, "value_layout": self.value_layout, "flatten": flatten}
+        return frames.item_frame([record], **about, times=_times(self.ledger))
+
+
+def _times(ledger: LedgerState | None) -> dict[int, datetime]:
+    """Return the time of the only version whose time a response has: the head's."""
+    return {} if ledger is None else {ledger.version: ledger.timestamp}
 
 
 Encoding = Literal["json", "bcs"]
@@ -416,7 +424,7 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
     def __init__(self, node: Reads, handle: str, *, key: Any, key_type: str, value_type: str) -> None:
         self._handle, self._key = parse_table_handle(handle), key
         self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
-        super().__init__(node, f"item {visible(repr(key), 60)} of table {self._handle}")
+        super().__init__(node, f"item {visible(repr(key), 60)} of table {without_padding(self._handle)}")
 
     def _template(self, abis: AbisAt) -> _Template[tuple[Layout, Layout]]:
         key_layout, value_layout = types = self._types(abis)

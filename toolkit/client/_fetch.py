@@ -191,7 +191,8 @@ def fetch_views(
     node : Node
     calls : str, ViewFunction, mapping of str to either, or sequence of either
         A string names a function without arguments. For a mapping or sequence, the frame has a ``call`` column: the
-        keys of the mapping, or the function names (with arguments if a function is called more than once).
+        keys of the mapping, which are names of your choice (not ``view`` and ``arguments``, as in a `Study`), or the
+        function names (with arguments if a function is called more than once).
     versions : version plan or FindSteps, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01.."``,
         ``"2026-05-01..2026-06-01:1d"`` (the last version of each day; ``min``, ``h``, ``w`` and ``mo`` also work), a

@@ -198,27 +198,17 @@ class Simulation(TransactionData):
     def explain(self) -> str:
         """Describe what the call would do, what it costs, and why it fails.
 
-        The symbols and decimals of the assets that move are read from the node. For a batch that fails, the node
-        simulates prefixes of it again, to find the call that fails.
+        The symbols and decimals of the assets that move are read from the node; notebooks display a result without a
+        request, and therefore in octas and base units. For a batch that fails, the node simulates prefixes of it again,
+        to find the call that fails.
         """
         moved = [asset for _, asset, _ in _balances(self)[:_MAX_BALANCES] if asset not in APT_NAMES]
-        self._units.update({asset: self._unit_of(asset) for asset in dict.fromkeys([APT, *moved])})
-        batch = self.request.payload
+        units = {asset: self._unit_of(asset) for asset in dict.fromkeys([APT, *moved])}
+        batch, failed = self.request.payload, None
         if isinstance(batch, Batch) and not self.success:
             with suppress(errors.ToolkitError):  # the node cannot be asked again
-                if (failed := self._failed_call()) is not None:
-                    self._failed[:] = [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
-        return self._described()
-
-    @cached_property
-    def _units(self) -> dict[str, tuple[str, int] | None]:
-        """The symbol and decimals of assets, as far as `explain` has read them."""
-        return {}
-
-    @cached_property
-    def _failed(self) -> list[str]:
-        """The line that names the call of a batch that fails, if `explain` has found it."""
-        return []
+                failed = self._failed_call()
+        return self._described(units, failed)
 
     def _unit_of(self, asset: str) -> tuple[str, int] | None:
         """Read the symbol and decimals of an asset; None if they are not known: its amounts are in base units."""
@@ -228,12 +218,15 @@ class Simulation(TransactionData):
                 return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
         return None
 
-    def _described(self) -> str:
-        lines = [_headline(self)]
+    def _described(self, units: _Units, failed: int | None = None) -> str:
+        """Describe the outcome, with amounts of assets without a unit in base units."""
+        lines, batch = [_headline(self)], self.request.payload
+        if isinstance(batch, Batch) and failed is not None:
+            lines.append(f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}.")
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
-            lines += [*self._failed, *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
-        lines += [_cost_line(self, self._units), *_balance_lines(self, self._units), _writes_line(self)]
+            lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
+        lines += [_cost_line(self, units), *_balance_lines(self, units), _writes_line(self)]
         at = f"ledger version {self.ledger_version:,}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
@@ -243,7 +236,8 @@ class Simulation(TransactionData):
         return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
 
     def _repr_html_(self) -> str:
-        title, *lines = self._described().splitlines()  # showing a result sends no requests
+        # Showing a result sends no requests, so amounts are in octas, before `explain` and after it.
+        title, *lines = self._described({}).splitlines()
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
 

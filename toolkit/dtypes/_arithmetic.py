@@ -192,6 +192,8 @@ def exact_sum(series: pd.Series) -> int:
 
     Raises
     ------
+    InputError
+        If `series` is a DataFrame.
     SchemaError
         If the column contains values that are not integers.
 
@@ -201,7 +203,7 @@ def exact_sum(series: pd.Series) -> int:
     >>> exact_sum(pd.Series([2**64 - 1, 2**64 - 3], dtype="uint64[pyarrow]"))
     36893488147419103228
     """
-    series = pd.Series(series)
+    series = _column(series, "exact_sum")
     if series.dtype == object:
         return sum(_integers(series))
     _check_integers(series, "exact_sum")
@@ -236,6 +238,8 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
 
     Raises
     ------
+    InputError
+        If `series` is a DataFrame, or `by` is combined with a column to subtract.
     SchemaError
         If the column contains values that are not integers, or a value or a difference does not fit i256.
 
@@ -260,7 +264,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
 
 def _signed(series: pd.Series) -> pd.Series:
     """Return a column of integers as i128, which holds every difference of 64-bit integers, or as i256."""
-    series = pd.Series(series)
+    series = _column(series, "exact_diff")
     _check_integers(series, "exact_diff")
     narrow = series.dtype != object and _kind(series.array) is None
     return series.astype(cast("Any", "i128" if narrow else "i256"))
@@ -292,7 +296,8 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     SchemaError
         If the column contains values that are not integers, or a value with more digits than the decimal type.
     InputError
-        If `decimals` is not a non-negative int, exceeds 400 (38 if `exact`), or is a Series with another index.
+        If `series` is a DataFrame, or if `decimals` is not a non-negative int, exceeds 400 (38 if `exact`), or is a
+        Series with another index.
 
     Examples
     --------
@@ -305,7 +310,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     >>> scaled(pd.Series([150, 7]), pd.Series([2, 0]), exact=True).tolist()
     [Decimal('1.50'), Decimal('7.00')]
     """
-    series = pd.Series(series)
+    series = _column(series, "scaled")
     places = _places(decimals, series)
     _check_integers(series, "scaled")
     largest = max((place for place in places if place is not None), default=0)
@@ -371,6 +376,14 @@ def _decimals(series: pd.Series, places: list[int | None], largest: int) -> tupl
             "use fewer decimals, or floats (exact=False)",
             rows=[row],
         ) from None
+
+
+def _column(given: Any, caller: str) -> pd.Series:
+    """Return a column, or an array, as a Series; raise InputError for a frame."""
+    if isinstance(given, pd.DataFrame):
+        name = shown(given.columns[0]) if len(given.columns) else "..."
+        raise InputError(f"{caller} takes a column of integers, got a DataFrame; pass one column, as frame[{name}]")
+    return pd.Series(given)
 
 
 def _check_integers(series: pd.Series, caller: str) -> None:

@@ -118,7 +118,9 @@ class GasProfile:
         texts = dict.fromkeys(("stack", "function", "category", "operation"), pa.string())
         kinds = texts | {"times": pa.int64(), "internal_gas": pa.int64()}
         columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
-        return to_pandas(pa.table(columns, names=list(kinds)))
+        frame = to_pandas(pa.table(columns, names=list(kinds)))
+        frame.attrs["toolkit"] = {"internal_gas": {"unit": "internal gas units"}}
+        return frame
 
     def to_folded(self) -> str:
         """Return the charges as folded stacks, a format that speedscope.app and flamegraph.pl draw.

@@ -18,6 +18,7 @@ from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
 from toolkit.fork._schedule import changed_schedule, proposed_schedule, read_schedule
 from toolkit.fork._state import NodeState, StateSource, is_module
+from toolkit.frames._schema import FORK_BATCH_GAS
 from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._state import Group, module_key
@@ -108,10 +109,10 @@ class ForkSimulation(Simulation):
         if not found:
             raise InputError(f"the batch was discarded before it ran: {self.vm_status}")
         not_reached = [(0, 0)] * (len(batch.calls) + 2 - len(found))
-        return call_frame(batch, [*found[:-1], *not_reached, found[-1]], ("execution_gas", "io_gas"))
+        return call_frame(batch, [*found[:-1], *not_reached, found[-1]], FORK_BATCH_GAS)
 
-    def _described(self) -> str:
-        text = super()._described()
+    def _described(self, *about: Any) -> str:
+        text = super()._described(*about)
         if not self.unknown:
             return text
         return f"{text}\nNot exact: {', '.join(self.unknown)}; the node does not serve the metadata of slots."

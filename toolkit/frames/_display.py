@@ -13,21 +13,48 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.tables import fact_text, fitted_columns, html_table, terminal_width, text_table
+from toolkit._present.tables import MAX_FACT, fact_text, fitted_columns, html_table, terminal_width, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, listed, plural, visible
 from toolkit.errors import InputError
 
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
-_MAX_NAMED = 5  # columns that a terminal is too narrow for
-_FIRST = (
-    *("label", "stratum", "way_gas", "part", "ledger_version", "version_before", "version_after", "time"),
-    *("gas_before", "gas_after", "change", "change_percent", "cause", "explanation"),
-)
+_MAX_NAMED = 5  # columns without values, and columns that a terminal is too narrow for
+# Digests of requests and values, of which the beginning is enough to compare rows.
+_DIGESTS = frozenset({"fingerprint", "value_digest"})
+_MAX_DIGEST = 13
+# What frames are about, by kind: a frame with all of these columns begins with them, because terminals have no room for
+# the last ones. The first kind that applies counts.
+FIRST = {
+    "comparison": ("label", "gas_before", "gas_after", "change_percent", "cause", "change", "kind", "explanation"),
+    "steps": (
+        *("label", "version_after", "gas_before", "gas_after", "cause", "change_percent", "part", "stratum", "way_gas"),
+        *("explanation", "change", "time"),
+    ),
+    "levels": ("label", "stratum", "way_gas", "gas_first", "gas_last", "count"),
+    "growth": ("label", "stratum", "part", "per_1000_versions"),
+    "mix": ("label", "stratum", "way_gas", "share_before", "share_after"),
+    "timeline": ("ledger_version", "time", "kind", "what"),
+    "observations": ("label", "ledger_version", "gas_used", "success", "error_code", "ledger_timestamp"),
+    "forecast": ("label", "part", "now", "forecast", "change", "unit"),
+    "paired calls": ("label", "transactions", "cheaper", "same", "dearer", "fails_now"),
+    "pairs": ("ledger_version", "pair", "gas_before", "gas_after", "change", "changed_outcome"),
+    "replays": ("ledger_version", "function", "verified", "gas_used", "changed_gas_used", "changed_outcome"),
+    "transactions": ("ledger_version", "success", "gas_used", "sender", "function", "timestamp", "arguments"),
+    "failures": ("function", "abort_name", "count", "abort_code", "abort_reason"),
+    "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
+    "state diff": ("type", "address", "resource_type", "fields_changed"),
+    "state changes": ("ledger_version", "type", "address", "resource_type", "data"),
+    "balance changes": ("ledger_version", "owner", "asset", "change", "balance_after", "ledger_timestamp"),
+    "balances": ("owner", "asset", "change", "balance_after"),
+    "balances of an account": ("symbol", "amount", "balance", "asset"),
+    "gas of a model": ("function", "category", "operation", "internal_gas", "times"),
+    "descriptions": ("column", "type", "unit", "meaning"),
+}
 # Identifiers, and what repeats other columns.
 _LAST = (
-    *("head_version", "chain_success", "status", "vm_status", "hash", "state_key_hash"),
-    *("account_address", "creation_number", "sequence_number", "max_gas_amount"),
+    *("version_before", "exact", "head_version", "chain_success", "status", "vm_status", "hash"),
+    *("state_key_hash", "account_address", "creation_number", "sequence_number", "max_gas_amount"),
     *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
 )
@@ -138,18 +165,19 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     values = [part.iloc[:, place].tolist() for place in places]
     texts = [
-        ["" if value is pd.NA else fact_text(str(frame.columns[place]), value) for value in column]
-        for place, column in zip(places, values, strict=True)
+        ["" if value is pd.NA else fact_text(name, value, limit) for value in column]
+        for column, name in zip(values, [str(frame.columns[place]) for place in places], strict=True)
+        for limit in [_MAX_DIGEST if name in _DIGESTS else MAX_FACT]
     ]
     short = distinct_addresses(text for column in texts for text in column)
-    shortened = [  # the bytes of a key or a value are not an address, even if there are 32 of them
-        [text if isinstance(value, bytes) else short(text) for value, text in zip(*both, strict=True)]
+    shortened = [  # bytes are not an address, even if there are 32 of them: their zeros count
+        [short(text, padded=isinstance(value, bytes)) for value, text in zip(*both, strict=True)]
         for both in zip(values, texts, strict=True)
     ]
     lines = list(zip(*shortened, strict=True))
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
-    left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
+    left_out = f"; without values: {listed((names[place] for place in empty), _MAX_NAMED)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
     shown += _all_failed(frame)
     types = [frame.dtypes.iloc[place] for place in places]
@@ -172,7 +200,7 @@ def _all_failed(frame: pd.DataFrame) -> str:
 
 
 def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
-    """Return the positions of the columns to show, in order."""
+    """Return the positions of the columns to show, in order: what the frame is about, the others, identifiers."""
     names = list(map(str, frame.columns))
     if columns is not None:
         wanted = [columns] if isinstance(columns, str) else list(columns)
@@ -181,7 +209,12 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
             hint = f"; {meant} It has " if meant else "; it has "
             raise InputError(f"the frame has no column {absent[0]!r}{hint}{', '.join(names)}")
         return [names.index(name) for name in wanted]
-    # Labels and causes decide what matters: in other frames, the order is unchanged.
-    first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
-    last = [names.index(name) for name in _LAST if name in names]
-    return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
+    first = next((begin for begin in FIRST.values() if set(begin) <= set(names)), ())
+    facts = frame.attrs.get("toolkit", {})  # a field of a resource or an event is not an identifier of the toolkit's
+    last = [name for name in _LAST if facts.get(name, {}).get("typing", "schema") == "schema"]
+    request = frame.iloc[:, names.index("request")] if "request" in names else None
+    if request is not None and is_integer_dtype(request.dtype) and len(request.unique()) > 1:  # else, it is always 0
+        first = ("request", *first)
+    begin, end = ([names.index(name) for name in part if name in names] for part in (first, [*last, "request"]))
+    end = [place for place in end if place not in begin]
+    return [*begin, *(place for place in range(len(names)) if place not in {*begin, *end}), *end]

@@ -191,6 +191,9 @@ DIFFS = FRAMES["state diffs"]
 FAILURES = FRAMES["failures"]
 # Columns of a table key frame, after ``key``.
 KEYS = FRAMES["table keys"]
+# One row per call of a batch, and of a batch that ran on a fork.
+BATCH_GAS = FRAMES["gas of a batch"]
+FORK_BATCH_GAS = FRAMES["internal gas of a batch"]
 # One row per committed transaction that is replayed.
 REPLAYS = FRAMES["replays"]
 # One row per call whose transactions were replayed under a change, and one per transaction.

@@ -169,6 +169,7 @@ class Profile:
             rows.append((call.function, call.calls, call.own, total, call.instructions))
         frame = pd.DataFrame(rows, columns=["function", "calls", "own_gas", "total_gas", "instructions"])
         sums = frame.groupby("function", sort=False, as_index=False).sum()
+        sums.attrs["toolkit"] = {name: {"unit": "internal gas units"} for name in ("own_gas", "total_gas")}
         return sums.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
 
     def stacks(self) -> dict[str, int]:
@@ -263,7 +264,9 @@ class Trace:
         """Return one row per instruction."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows, columns=["depth", "function", "offset", "instruction", "gas", "memory"])
+        frame = pd.DataFrame(self.rows, columns=["depth", "function", "offset", "instruction", "gas", "memory"])
+        frame.attrs["toolkit"] = {"gas": {"unit": "internal gas units"}}
+        return frame
 
 
 @dataclass(frozen=True)

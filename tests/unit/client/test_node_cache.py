@@ -389,7 +389,7 @@ class TestOffline:
             views = fetch_views(node, ViewFunction("0x1::m::scaled", arguments=[3]), versions=[105], progress=False)
         assert items["error_message"].isna().tolist() == [True, False]
         assert items["error_message"][1].startswith(
-            f"item 'bob' of table {HANDLE} at version 105: this node is offline and the"
+            "item 'bob' of table 0xabc at version 105: this node is offline and the"
         )
         assert views["error_message"][0].startswith("view 0x1::m::scaled at version 105: this node is offline and the")
 

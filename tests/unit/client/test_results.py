@@ -59,6 +59,15 @@ def test_a_table_item_survives_a_pickle():
     pd.testing.assert_frame_equal(again(item).to_frame(), item.to_frame())
 
 
+def test_a_read_at_the_head_has_its_time(node):
+    """As a sweep has; the response does not have the time of an earlier version."""
+    now, head = "0x1::timestamp::now_seconds", node.ledger()
+    handle = node.view("0xcafe::registry::handle").value
+    for one in (node.view(now), node.table_item(handle, "alice", owner="0xcafe")):
+        assert one.to_frame()["ledger_timestamp"].tolist() == [head.timestamp]
+    assert node.at(head.version - 100).view(now).to_frame()["ledger_timestamp"].isna().all()
+
+
 def test_a_simulation_survives_a_pickle(simulation):
     """Equal; frames, typed payloads, balances, the state before and the explanation are the same."""
     copy = again(simulation)

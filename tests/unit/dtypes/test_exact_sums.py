@@ -171,3 +171,10 @@ def test_the_difference_of_two_columns_is_exact():
             calculate()
     with pytest.raises(InputError, match="`by`"):
         dtypes.exact_diff(after, before, by=[1, 1, 1])
+
+
+@pytest.mark.parametrize("calculate", [dtypes.exact_sum, dtypes.exact_diff, dtypes.scaled])
+def test_a_frame_is_not_a_column(calculate):
+    """The message has one of its columns."""
+    with pytest.raises(InputError, match=r"got a DataFrame; .*frame\['gas'\]"):
+        calculate(pd.DataFrame({"gas": [1]}))

@@ -196,7 +196,9 @@ def test_a_failing_call_is_named(node):
     assert not failed.success
     assert failed.transaction.abort.name == "E_POOR"
     assert "Call 2 fails" not in failed._repr_html_()  # showing a result sends no requests
+    card = failed._repr_html_()
     assert "Call 2 fails: 0xba17::bank::withdraw." in failed.explain().splitlines()
+    assert failed._repr_html_() == card  # also not in other words after `explain`
 
 
 def test_a_batch_that_ends_with_an_abort_names_no_call(node):
@@ -220,6 +222,7 @@ def test_gas_of_each_call(node):
     whole = node.simulate(batch, sender=ALICE)
     frame = whole.gas_by_call()
     assert frame["call"].tolist()[1:-1] == [0, 1]
+    assert frame.attrs["toolkit"]["io_gas_units"]["unit"] == "gas units"  # notebooks show it as other frames
     assert frame["function"].tolist() == ["transaction", "0xba17::bank::withdraw", "0xba17::bank::deposit", "changes"]
     assert frame["execution_gas_units"].sum() == whole.gas.execution_gas_units
     assert frame["io_gas_units"].sum() == whole.gas.io_gas_units

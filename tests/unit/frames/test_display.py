@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import address, show
-from toolkit._present.text import distinct_addresses
+from toolkit._present.text import MINUS, distinct_addresses
 from toolkit.errors import InputError
+from toolkit.frames._display import FIRST
+from toolkit.frames._schema import FRAMES
 
 LONG = [f"0x{'ab' * 16}{place:02x}{'cd' * 15}" for place in range(3)]
 DIGITS = st.text("0123456789abcdef", min_size=1, max_size=64)
@@ -44,14 +47,21 @@ def test_addresses_are_spelt_as_people_write_them():
     ]
 
 
-def test_bytes_are_whole():
-    """Short ones, and 32 of them, which look like an address; the same bytes as text are one."""
-    keys = [b"\x03zoe", b"\x00" * 30 + b"\x0b\x0b", bytes(range(32)), None]
+def test_bytes_keep_their_zeros():
+    """Of 32 bytes, the middle is left out; the same bytes as text are an address."""
+    keys = [b"\x03zoe", b"\x00" * 30 + b"\x0b\x0b", b"\x00" * 29 + b"\x01\x0b\x0b", bytes(range(32)), bytes(40), None]
     frame = pd.DataFrame({"key": pd.array(keys, dtype="binary[pyarrow]")})
-    assert [row[0] for row in show(frame).rows] == [*(f"0x{key.hex()}" for key in keys[:3]), ""]
+    assert [row[0] for row in show(frame).rows] == [
+        *("0x037a6f65", "0x00000000…000b0b", "0x00000000…010b0b", "0x000102…1e1f", "0x" + "00" * 40, ""),
+    ]
     assert show(pd.DataFrame({"data": ['{"module_name":"0x037a6f65000000000000"}']})).rows == (
         ('{"module_name":"0x037a6f65000000000000"}',),
     )
+
+
+def test_digests_are_short():
+    """The first 12 digits are enough to compare rows."""
+    assert show(pd.DataFrame({"fingerprint": ["0123456789abcdef" * 2]})).rows == (("0123456789ab…",),)
 
 
 class Terminal(io.StringIO):
@@ -67,11 +77,12 @@ def test_text_has_the_columns_that_fit_in_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")  # a kernel inherits it, too
     monkeypatch.setattr("sys.stdout", object())  # a program may replace it by what has no more than `write`
     whole = repr(show(frame))
-    monkeypatch.setattr("sys.stdout", Terminal())
-    lines = repr(show(frame)).splitlines()
     assert "not shown" not in whole
-    assert max(map(len, lines)) <= 60
-    assert "not shown: gas" in lines[-1]
+    for of_the_process in (True, False):  # a pipe, for which COLUMNS is set, or a terminal
+        monkeypatch.setattr("sys.stdout", sys.__stdout__ if of_the_process else Terminal())
+        lines = repr(show(frame)).splitlines()
+        assert max(map(len, lines)) <= 60
+        assert "not shown: gas" in lines[-1]
     assert ">gas<" in show(frame)._repr_html_()
 
 
@@ -83,12 +94,14 @@ def test_times_of_another_zone_have_their_offset():
 
 
 def test_numbers_are_for_reading():
-    """Numbers have separators, chain ids have none, missing values are empty."""
+    """Numbers have separators and a minus sign, chain ids have none, missing values are empty."""
     frame = pd.DataFrame(
         {
             "ledger_version": pd.array([1234567, 1234568], dtype="uint64[pyarrow]"),
             "octas": pd.array([2**70, None], dtype="u128"),
             "chain_id": [1000, 2000],
+            "change": [-1234, 5],
+            "expiration_timestamp_secs": [1767226200, 1],
             "at": [datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC), None],
             "ok": [True, False],
             "nothing": [None, None],
@@ -96,18 +109,45 @@ def test_numbers_are_for_reading():
         }
     )
     table = show(frame)
-    assert table.columns == ("ledger_version", "octas", "chain_id", "at", "ok", "parts")
-    assert table.rows[0] == ("1,234,567", f"{2**70:,}", "1000", "2026-01-02 03:04:05", "True", '["a", 2]')
-    assert table.rows[1] == ("1,234,568", "", "2000", "", "False", "")
+    names = ("ledger_version", "octas", "chain_id", "change", "at", "ok", "parts", "expiration_timestamp_secs")
+    assert table.columns == names
+    first = (
+        "1,234,567",
+        f"{2**70:,}",
+        "1000",
+        f"{MINUS}1,234",
+        "2026-01-02 03:04:05",
+        "True",
+        '["a", 2]',
+        "1767226200",
+    )
+    assert table.rows == (first, ("1,234,568", "", "2000", "5", "", "False", "", "1"))
     assert table.note == "2 rows; without values: nothing"
 
 
-def test_steps_begin_with_what_matters():
-    """Call, versions, change, cause and explanation come first, the fingerprint last."""
-    names = ["fingerprint", "label", "exact", "version_before", "version_after", "change", "cause", "explanation"]
-    table = show(pd.DataFrame([["x"] * len(names)], columns=names))
-    first = ("label", "version_before", "version_after", "change", "cause", "explanation")
-    assert table.columns == (*first, "exact", "fingerprint")
+def test_frames_begin_with_what_they_are_about():
+    """A terminal of 80 columns has them; a user's choice of columns keeps its order, but for identifiers."""
+    for kind, begin in FIRST.items():
+        if (schema := FRAMES.get(kind)) is not None:
+            assert set(begin) - {"amount"} <= set(schema.names), kind
+        names = [*reversed(begin), "fingerprint", "note"]
+        assert show(pd.DataFrame([["x"] * len(names)], columns=names)).columns == (*begin, "note", "fingerprint")
+    assert show(pd.DataFrame([[1, 2, 3]], columns=["hash", "cause", "label"])).columns == ("cause", "label", "hash")
+
+
+def test_the_position_of_the_only_request_is_last():
+    """Of several, it is first."""
+    frame = pd.DataFrame([[0, "x", 1]] * 2, columns=["request", "type", "gas_used"])
+    assert show(frame).columns == ("type", "gas_used", "request")
+    assert show(frame.assign(request=[0, 1])).columns[0] == "request"
+
+
+def test_fields_of_a_resource_are_not_identifiers():
+    """A resource's own sequence number stays where it is."""
+    frame = pd.DataFrame([[1, 2]], columns=["sequence_number", "value"])
+    assert show(frame).columns == ("value", "sequence_number")
+    frame.attrs["toolkit"] = {"sequence_number": {"typing": "abi"}}
+    assert show(frame).columns == ("sequence_number", "value")
 
 
 @pytest.mark.parametrize(("rows", "first", "last"), [(2, 1, 1), (5, 3, 2), (20, 10, 10)])

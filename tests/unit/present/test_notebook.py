@@ -40,7 +40,7 @@ steps = pd.DataFrame({"fingerprint": ["f"], "label": ["sell"], "version_after": 
 steps = steps.assign(explanation="why", gas_after=5_000, time=None)
 steps.attrs["toolkit"] = {"label": {"source": "study"}}
 shown = html(steps)
-names = ("label", "version_after", "gas_after", "cause", "explanation", "fingerprint")
+names = ("label", "version_after", "cause", "explanation", "gas_after", "fingerprint")
 places = [shown.index(f">{name}<") for name in names]
 assert places == sorted(places) and "5,000" in shown and ">1,234<" in shown and ">time<" not in shown
 with pd.option_context("display.notebook_repr_html", False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit._present.tables import html_table, text_table
+from toolkit._present.tables import fitted_columns, html_table, text_table
 
 
 def test_text_columns_are_as_wide_as_their_longest_cell():
@@ -32,3 +32,19 @@ def test_rows_of_unequal_length_are_refused():
     """A cell cannot get lost: rows must be equally long."""
     with pytest.raises(ValueError, match="zip"):
         text_table([["a"], ["b", "c"]])
+
+
+def test_long_json_has_one_line():
+    """With an ellipsis; a long sentence is wrapped."""
+    cells = html_table([['{"a":' + "9" * 50 + "}", "word " * 20]], head=["data", "why"]).split("<td")
+    assert "text-overflow:ellipsis" in cells[1]
+    assert "overflow-wrap" in cells[2]
+
+
+def test_a_sentence_keeps_a_quarter_of_the_line():
+    """Rather than make room for columns after it; JSON and bytes lose their end, too."""
+    columns = [["why", "word " * 30], ["key", "0x" + "ab" * 50], ["n" * 60, "7"], ["m" * 60, "8"]]
+    kept = fitted_columns(columns, 160, right={2, 3})
+    assert list(kept) == [0, 1, 2]
+    assert len(kept[0][1]) >= 40
+    assert kept[1][1].startswith("0xab")

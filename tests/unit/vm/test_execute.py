@@ -159,6 +159,8 @@ def test_profile_and_trace_account_for_all_gas(started):
     length = frame.set_index("function").loc[f"{COUNTER}::length"]
     assert (length["calls"], length["instructions"]) == (1, 3)
     trace = done.trace.to_frame()
+    # Notebooks show them as the toolkit's other frames.
+    assert frame.attrs["toolkit"]["own_gas"] == trace.attrs["toolkit"]["gas"] == {"unit": "internal gas units"}
     assert trace["instruction"].tolist()[:4] == ["VecPack(u64, 0)", "StLoc(1)", "MutBorrowLoc(1)", "LdU64(5)"]
     assert trace["depth"].max() == 2
     assert len(trace) == frame["instructions"].sum()
