@@ -230,7 +230,9 @@ def snapshot(
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)
     if not (is_run := Path(study).is_dir()):
-        run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
+        asked = console.loaded_study(study, nodes, use_api_key=use_api_key)
+        show = not quiet
+        run = snapshots.run_again(asked, before, progress=show) if before else asked.run(progress=show)
     elif nodes:
         raise InputError(f"--node applies only to studies, but {study} is a run, which has already been read")
     else:

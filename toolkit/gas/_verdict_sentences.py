@@ -222,7 +222,7 @@ def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     error, gas = row[f"error_{side}"], row[f"gas_{side}"]
     if error is not None:
-        return name(error)
+        return f"{'refused' if row[f'success_{side}'] is None else 'fails'} ({name(error)})"
     if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
         return ""
     if row[f"count_{side}"] == 0:
