@@ -302,18 +302,20 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
     """Return the row of a step, in gas units, without its place and the fields that all steps of the call share."""
     scale = unit if step.part.in_octas else 1.0
     before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
-    both = before is not None and after is not None
+    change = None if before is None or after is None else after - before
+    # The levels are rounded, and so is their difference: the bounds include it.
+    bounds = [] if change is None else sorted([change, step.low / scale, step.high / scale])
     kinds = list(dict.fromkeys(change.kind for change in step.causes))
     return {
         "gas_before": before,
         "gas_after": after,
-        "change": after - before if before is not None and after is not None else None,
-        "change_percent": 100 * step.change / step.before if both and step.before else None,
+        "change": change,
+        "change_percent": 100 * step.change / step.before if change is not None and step.before else None,
         "part": step.part.value,
         "stratum": step.stratum,
         "way_gas": step.way_gas,
-        "change_low": step.low / scale if both else None,
-        "change_high": step.high / scale if both else None,
+        "change_low": bounds[0] if bounds else None,
+        "change_high": bounds[-1] if bounds else None,
         "total_before": step.total_before,
         "total_after": step.total_after,
         "count_before": step.count_before,
