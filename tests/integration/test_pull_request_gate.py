@@ -75,13 +75,13 @@ def test_a_pull_request_that_costs_more_fails_and_its_verdict_is_a_comment(servi
     """As it is, it passes; with the change of the page, the check fails, and the verdict is published all the same."""
     published = service.folder.parent
     assert service.job() == [0, 0, 0, 0]
-    assert (published / "summary").read_text("utf-8").startswith("**PASS**")
+    assert (published / "summary").read_text("utf-8").startswith("**PASSED**")
     package, once = service.folder / "shop.py", "sum(self.each(sales))"
     package.write_text(package.read_text("utf-8").replace(once, f"({once} + {once}) // 2"), "utf-8")
     (published / "summary").unlink()
     assert service.job() == [0, 1, 0, 0]
     verdict = (service.folder / "verdict.md").read_text("utf-8")
-    assert verdict.startswith("**FAIL**")
+    assert verdict.startswith("**FAILED**")
     assert "`income`" in verdict
     assert (published / "summary").read_text("utf-8") == verdict
     assert (published / "said").read_text().split()[:5] == ["pr", "comment", "7", "--body-file", "verdict.md"]
@@ -106,7 +106,7 @@ def test_a_function_of_the_snapshot_that_is_gone_is_a_regression(service, gone):
     package.write_text(package.read_text("utf-8").replace(f"def {gone}(", f"def {gone}_of("), "utf-8")
     ledger.write_text(ledger.read_text("utf-8").replace(f"::{gone}", f"::{gone}_of"), "utf-8")
     assert service.job() == [0, 1, 0, 0]
-    assert (service.folder / "verdict.md").read_text("utf-8").startswith("**FAIL**")
+    assert (service.folder / "verdict.md").read_text("utf-8").startswith("**FAILED**")
     assert 'failures="1" errors="0"' in (service.folder / "gas.xml").read_text("utf-8")
 
 
