@@ -309,7 +309,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     groups = {"regression": gate.regressions, "not judged": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
         for one in found:
-            cause = f" ({Cause.of(one.cause).label})" if one.cause else ""
+            cause = f" ({Cause.of(one.cause).label})" if one.cause and one.verdict is not Verdict.NOT_JUDGED else ""
             lines.append(f"{what}: {name(one.label)}: {why_text(one, name)}{cause}")
     if not gate.judged and not gate.not_judged and not gate.regressions:
         why = "every call is waived" if gate.waived else "no call is on both sides"

@@ -230,9 +230,7 @@ def test_a_node_of_one_side_only_is_not_judged():
     other = {"node": "http://other.test/v1"}
     found = gate([row(1), row(1, **other)], [row(2)])
     assert (found.verdict, found.judged, found.regressions) == ("could not judge", 1, ())
-    assert found.not_judged[0].reason == (
-        "the two sides come from different nodes (http://other.test/v1; none), which may explain different gas"
-    )
+    assert "different nodes (http://other.test/v1; none)" in found.not_judged[0].reason
 
 
 def test_a_run_that_is_not_complete_is_not_judged(run, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -303,8 +304,11 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
     scale = unit if step.part.in_octas else 1.0
     before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
     change = None if before is None or after is None else after - before
-    # The levels are rounded, and so is their difference: the bounds include it.
-    bounds = [] if change is None else sorted([change, step.low / scale, step.high / scale])
+    low = high = None
+    if change is not None:  # of the rounded levels, so the bounds include rounding, of octas to whole units too
+        low, high = step.low / scale, step.high / scale
+        ends = (math.floor(low), math.ceil(high)) if step.part.in_octas else (low, high)
+        low, high = min(change, *ends), max(change, *ends)
     kinds = list(dict.fromkeys(change.kind for change in step.causes))
     return {
         "gas_before": before,
@@ -314,8 +318,8 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
         "part": step.part.value,
         "stratum": step.stratum,
         "way_gas": step.way_gas,
-        "change_low": bounds[0] if bounds else None,
-        "change_high": bounds[-1] if bounds else None,
+        "change_low": low,
+        "change_high": high,
         "total_before": step.total_before,
         "total_after": step.total_after,
         "count_before": step.count_before,
