@@ -7,6 +7,7 @@ import pytest
 import toolkit
 from tests.conformance.recorded_node import RecordedNode
 from toolkit.frames._columns import plain_columns
+from toolkit.gas._verdict_sentences import Why
 
 UPGRADE, SCHEDULE = 503, 707
 
@@ -118,7 +119,7 @@ def test_compare_sees_the_upgrade_with_its_cause(run):
     gate = found.gate("2%")
     assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("bump", 5, 22)]
     assert {one.label for one in gate.not_judged} == {"put", "transfer", "walk"}
-    assert [one.reason for one in gate.not_judged if one.label == "walk"] == ["not in the baseline"]
+    assert [one.why for one in gate.not_judged if one.label == "walk"] == [Why.ADDED]
 
 
 def test_compare_sees_the_schedule(run):

@@ -108,13 +108,15 @@ def test_a_study_file_of_today_may_judge_an_older_run(compare, runs):
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("c.md", "**FAIL**"), ("c.html", "<!DOCTYPE html>"), ("c.json", "{"), ("c.txt", "x@999 compared")],
+    [("c.md", "**FAILED**"), ("c.html", "<!DOCTYPE html>"), ("c.json", "{"), ("c.txt", "x@999 compared")],
 )
 def test_it_is_written_by_the_ending_of_the_file(compare, runs, name, start):
-    """Markdown, JSON or text; one line says where and what the verdict is; the exit code is the gate's."""
+    """Markdown, JSON or text; the log says where, what the verdict is, and on which calls; the exit code is the gate's."""
     done = compare("x@999", "x", "--out", name)
     assert done.returncode == 1
-    assert done.stdout.strip() == f"Comparison: {name}; gate FAILED"
+    written, verdict, _, *why = done.stdout.splitlines()
+    assert (written, verdict.partition(":")[0]) == (f"Comparison: {name}", "gate FAILED")
+    assert {line.partition(":")[0] for line in why} == {"regression", "waived"}
     assert (runs / name).read_text().startswith(start)
 
 

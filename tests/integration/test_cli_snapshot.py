@@ -177,7 +177,7 @@ def test_a_gate_never_passes_on_what_was_read_before_an_upgrade(tmp_path, comman
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat()
         change_manifest(tmp_path / "x", checked_at=old)
         stale = lines("snapshot", "x", "--check", code=6)
-        assert "could not judge: price: it was read more than 1 day ago and its versions end at the head" in stale[3]
+        assert "not judged: price: it was read more than 1 day ago and its versions end at the head" in stale[3]
         assert "3 days ago" in stale[4]
         lines("snapshot", "x", "--check", "--max-age", "4")
         ledger.publish(Dearer)
@@ -210,7 +210,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("chain_id = 4", "chain_id = 1", "could not judge: price: the two sides come from different chains (1; 4)"),
+        ("chain_id = 4", "chain_id = 1", "not judged: price: the two sides come from different chains (1; 4)"),
         ("model = true", "model = false", "one side is from the embedded node, whose gas is a model and cannot be"),
         ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
         (
@@ -218,8 +218,8 @@ def test_a_run_of_fixed_versions_says_so(project, command):
             "ledger_version = 9000000",
             "the snapshot was taken at version 9,000,000, above the run",
         ),
-        ('"price" = 36\n', "", "could not judge: price: new: not in the snapshot"),
-        ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
+        ('"price" = 36\n', "", "not judged: price: new: not in the snapshot"),
+        ('"price" = 36', '"price" = { fails = "x" }', "not judged: price: failed before, so it has no baseline"),
         ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),
     ],
 )

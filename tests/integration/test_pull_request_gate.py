@@ -75,13 +75,13 @@ def test_a_pull_request_that_costs_more_fails_and_its_verdict_is_a_comment(servi
     """As it is, it passes; with the change of the page, the check fails, and the verdict is published all the same."""
     published = service.folder.parent
     assert service.job() == [0, 0, 0, 0]
-    assert (published / "summary").read_text("utf-8").startswith("**PASS**")
+    assert (published / "summary").read_text("utf-8").startswith("**PASSED**")
     package, once = service.folder / "shop.py", "sum(self.each(sales))"
     package.write_text(package.read_text("utf-8").replace(once, f"({once} + {once}) // 2"), "utf-8")
     (published / "summary").unlink()
     assert service.job() == [0, 1, 0, 0]
     verdict = (service.folder / "verdict.md").read_text("utf-8")
-    assert verdict.startswith("**FAIL**")
+    assert verdict.startswith("**FAILED**")
     assert "`income`" in verdict
     assert (published / "summary").read_text("utf-8") == verdict
     assert (published / "said").read_text().split()[:5] == ["pr", "comment", "7", "--body-file", "verdict.md"]
@@ -89,14 +89,25 @@ def test_a_pull_request_that_costs_more_fails_and_its_verdict_is_a_comment(servi
 
 
 def test_what_cannot_be_judged_is_neither_a_pass_nor_a_regression(service):
-    """Exit code 6 for a call that the snapshot does not have, 2 for one that the package does not have."""
+    """Exit code 6 for a call that the snapshot does not have, 2 if the package does not have it either."""
     study = service.folder / "study.toml"
     text = study.read_text("utf-8")
     study.write_text(text + '\n[[call]]\nsimulate = "0x5407::shop::buy"\nsender = "0xc057"\narguments = [7]\n', "utf-8")
     assert service.job()[1] == 6
-    study.write_text(text.replace("::income", "::incomes"), "utf-8")
+    study.write_text(text.replace("income", "incomes"), "utf-8")
     assert service.job() == [0, 2, 0, 0]
     assert (service.folder / "verdict.md").read_text("utf-8").startswith("Not judged")
+
+
+@pytest.mark.parametrize("gone", ["income", "buy"])
+def test_a_function_of_the_snapshot_that_is_gone_is_a_regression(service, gone):
+    """The most dangerous upgrade fails the gate, and every file is written."""
+    package, ledger = service.folder / "shop.py", service.folder / "ledger.py"
+    package.write_text(package.read_text("utf-8").replace(f"def {gone}(", f"def {gone}_of("), "utf-8")
+    ledger.write_text(ledger.read_text("utf-8").replace(f"::{gone}", f"::{gone}_of"), "utf-8")
+    assert service.job() == [0, 1, 0, 0]
+    assert (service.folder / "verdict.md").read_text("utf-8").startswith("**FAILED**")
+    assert 'failures="1" errors="0"' in (service.folder / "gas.xml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("file", "added"), [("shop.py", "def"), ("ledger.py", "assert False")])

@@ -156,5 +156,5 @@ def test_simulations_that_are_left_out_are_not_passed(costlier, tmp_path, capsys
     monkeypatch.chdir(tmp_path)
     assert main(["compare", "run", "run"]) == 0
     assert main(["compare", "run@12", "run@13"]) == 6
-    assert "could not judge: sim: " in capsys.readouterr().out
+    assert "not judged: sim: " in capsys.readouterr().out
     assert main(["compare", "run@12", "run@13", "--source", "view@version"]) == 0

@@ -271,10 +271,11 @@ def percent(value: float, form: str = ".3g") -> str:
 
     Examples
     --------
-    >>> [percent(one).replace("\u202f", "_") for one in (2, 0.125, -66.666)]
-    ['2_%', '0.125_%', '−66.7_%']
+    >>> [percent(one, "+.3g").replace("\u202f", "_") for one in (2, 0.125, -66.666, -0.0)]
+    ['+2_%', '+0.125_%', '−66.7_%', '0_%']
     """
-    return f"{value:{form}}".replace("-", MINUS) + PERCENT
+    text = f"{value:{form}}"
+    return (text if text.strip("+-0.") else text.lstrip("+-")).replace("-", MINUS) + PERCENT  # a zero has no sign
 
 
 def relative_change(before: int | None, after: int | None) -> str:

@@ -90,9 +90,10 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     """
     from toolkit.gas._forecast import read_schedule
     from toolkit.gas._gate import rules_of
+    from toolkit.gas._sentences import label_text
     from toolkit.gas._study import Study
     from toolkit.gas._study_file import label_lines, read_waiver_file
-    from toolkit.gas._verdict_sentences import allowed_text
+    from toolkit.gas._verdict_sentences import gate_lines
 
     rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
     form = Format.TEXT if rows else _format(form, out, as_json=as_json)
@@ -140,9 +141,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             console.write_frame(table, out)
         else:
             console.write_text(_written(form, comparison, gate, study, lines), out)
-        verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
-        verdict += allowed_text(gate) if gate is not None else ""
-        print(f"Comparison: {out}{verdict}")
+        console.print_text("\n".join([f"Comparison: {out}", *(gate_lines(gate, label_text) if gate else [])]))
     _end(comparison, gate, junit)
 
 
@@ -230,7 +229,9 @@ def snapshot(
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)
     if not (is_run := Path(study).is_dir()):
-        run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
+        asked = console.loaded_study(study, nodes, use_api_key=use_api_key)
+        show = not quiet
+        run = snapshots.run_again(asked, before, progress=show) if before else asked.run(progress=show)
     elif nodes:
         raise InputError(f"--node applies only to studies, but {study} is a run, which has already been read")
     else:

@@ -457,8 +457,11 @@ def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: b
 
 
 _APART = "the two sides come from different {what} ({{before}}; {{after}}), which may explain different gas"
-_NODES, _CHAINS = _APART.format(what="nodes"), _APART.format(what="chains")
-_MODELS = "one side is from the embedded node, whose gas is a model and cannot be compared with a Move VM's"
+_NODES, _CHAINS = (f"{_APART.format(what=what)}; run both on one network" for what in ("nodes", "chains"))
+_MODELS = (
+    "one side is from the embedded node, whose gas is a model and cannot be compared with a Move VM's; run both on one "
+    "kind of node"
+)
 
 
 def _identity(side: pd.DataFrame) -> dict[str, str]:
@@ -538,7 +541,8 @@ def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> d
 def _moved(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the change of gas of a row, in gas units and in percent of the before side."""
     before, after = row["gas_before"], row["gas_after"]
-    change = None if before is None or after is None else after - before
+    turns = row["success_before"] != row["success_after"]  # what a failure uses is no price of what it does not do
+    change = None if before is None or after is None or turns else after - before
     return {"change": change, "change_percent": 100.0 * change / before if change is not None and before else None}
 
 
@@ -591,7 +595,7 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         where = f"{since} on the {name} side"
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
-        why = f"nobody called it{where}; a gate needs {MIN_SURE_CALLS} successful transactions on each side"
+        why = f"nobody called it{where}; wait until {MIN_SURE_CALLS} transactions have succeeded on each side"
         found |= {"kind": Kind.UNREACHABLE, "not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found

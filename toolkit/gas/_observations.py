@@ -97,7 +97,7 @@ class Cause(StrEnum):
     SCHEDULE = "schedule", "gas schedule", ", when the gas schedule changed"
     CODE = "code", "code", ", when code was published"
     CONFIG = "config", "configuration", ", when the configuration changed"
-    STATE = "state", "state", ", when the state it reads changed"
+    STATE = "state", "state", ", when state changed (probably what it reads)"
     MIXED = "mixed", "several causes", ", for several causes"
     NODE = "node", "node build", ", because the node changed, not the ledger"
     UNEXPLAINED = "unexplained", "unexplained", "; no cause was found"

@@ -95,7 +95,8 @@ def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
     if ratios := changed_ratios(before, after):
         parts.append(f"{len(ratios)} of {len(common)} parameters changed, {_ratios_text(ratios, before, after)}")
     if added := after.entries.keys() - common:
-        parts.append(f"{plural(len(added), 'parameter')} added{_names_text(added)}")
+        same = "" if ratios else ", no price changed"
+        parts.append(f"{plural(len(added), 'parameter')} added{_names_text(added)}{same}")
     if removed := before.entries.keys() - common:
         parts.append(f"{plural(len(removed), 'parameter')} removed{_names_text(removed)}")
     if before.feature_version != after.feature_version:

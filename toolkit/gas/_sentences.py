@@ -365,10 +365,10 @@ def change_clause(group: StepGroup) -> str:
 
 def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
     """Return changes apart by what they are: of a call that runs on both sides, that is new, or that fails now."""
-    kinds: dict[tuple[bool, bool, bool], list[StepChange]] = {}
+    kinds: dict[tuple[bool, ...], list[StepChange]] = {}
     for change in changes:
         known = change.gas_before is not None, change.gas_after is not None
-        kinds.setdefault((*known, change.is_usage), []).append(change)
+        kinds.setdefault((*known, change.is_usage, change.turns), []).append(change)
     return [tuple(found) for found in kinds.values()]
 
 
@@ -387,6 +387,8 @@ def _magnitude(group: StepGroup) -> str:
     first = group.changes[0]
     if first.is_usage:
         return "a way is new" if first.gas_before is None else "a way is gone"
+    if first.turns:
+        return "starts to fail" if first.fails[1] else "becomes available"
     sides = [
         (change.gas_before, change.gas_after)
         for change in group.changes
@@ -456,6 +458,9 @@ def change_text(change: StepChange, name: Renderer) -> str:
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
         units = plural(after, "gas unit")
+        if change.turns:
+            now, was = ("fails", "took") if change.fails[1] else ("succeeds", "failed after")
+            return f"{now} from here, after {units}; before, it {was} {before:,}"
         if before != after:
             return f"from {before:,} to {units} ({short_change(change, name)})"
         if change.parts:
@@ -510,7 +515,7 @@ def short_change(change: StepChange, name: Renderer) -> str:
         if change.uncertain:
             texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)
-    if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after:
+    if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after or change.turns:
         return change_text(change, name)
     steps = f" in {change.count:,} steps" if change.count > 1 else ""
     return f"{relative_change(change.gas_before, change.gas_after)}{steps}"

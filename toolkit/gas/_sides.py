@@ -124,8 +124,12 @@ class Side:
 
     @property
     def version(self) -> int:
-        """The last version of its observations, or the first one of the beginning of a run; 0 without observations."""
-        versions = self.last["ledger_version"]
+        """The last version of its observations, or the first one of the beginning of a run; 0 without observations.
+
+        Simulations at the head count only if there is nothing else.
+        """
+        studied = self.last[self.last["source"] != Source.SIMULATE]
+        versions = (self.last if studied.empty else studied)["ledger_version"]
         return 0 if self.last.empty else int(versions.min() if self.oldest else versions.max())
 
     @property

@@ -24,15 +24,17 @@ from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import Cause, Source, is_no_answer, last_observations
 from toolkit.gas._sides import Ran, Side
+from toolkit.gas._study import Run
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
+from toolkit.gas.runs._runner import run_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import timedelta
     from pathlib import Path
 
-    from toolkit.gas._study import Run, Study
+    from toolkit.gas._study import Study
     from toolkit.gas.runs._manifest import NodeRun
 
 FORMAT = 1
@@ -321,7 +323,7 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
             "source": line.source,
             "gas_used": cost.gas,
             "success": fails is None,
-            "error_code" if line.source == Source.VIEW else "vm_status": fails,
+            "error_code" if cost.gas is None else "vm_status": fails,  # only what ran has used gas
             "observed_at": _UNKNOWN_TIME,
             "toolkit_version": "",
         }
@@ -330,6 +332,13 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
             fees, last = Fees.from_counts(cost.fees, cost.failed), facts.ledger_version
             stored[row["fingerprint"], line.node] = Ran(since=cost.since, last=last, stored=fees, price=cost.price)
     return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored, has_times=False)
+
+
+def run_again(study: Study, snapshot: Snapshot, *, progress: bool = True) -> Run:
+    """Run a study like `Study.run`, but a call of the snapshot whose function is gone is observed to fail."""
+    names = other_names(study.calls)
+    existed = {names.get(line.label, line.label) for line in snapshot.lines}
+    return Run(run_study(study, None, progress=progress, existed=existed)[0], temporary=True)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:

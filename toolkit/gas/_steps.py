@@ -117,8 +117,8 @@ class Step:
 
     @property
     def change(self) -> int | None:
-        """Gas after minus gas before, in gas units."""
-        if self.gas_before is None or self.gas_after is None:
+        """Gas after minus gas before, in gas units; None if the call fails on one side."""
+        if self.gas_before is None or self.gas_after is None or self.success_before != self.success_after:
             return None
         return self.gas_after - self.gas_before
 
@@ -260,14 +260,19 @@ class StepChange:
         return before, self.error_after is not None or self.success_after is False
 
     @property
+    def turns(self) -> bool:
+        """Whether the call fails on one side only: what a failure uses is not compared with what a success costs."""
+        return self.fails[0] != self.fails[1]
+
+    @property
     def size(self) -> float:
         """Absolute logarithm of the ratio of gas; a call that stops returning a result counts as a factor of 4."""
         if self.is_usage:
             return _NEW_OPTION_SIZE
-        if self.gas_before is None:  # a call that became available costs nobody more: it is below every rise and fall
+        if self.gas_after is None or (self.turns and self.fails[1]):
+            return _STOPPED_CALL_SIZE if self.gas_before is not None else 0.0
+        if self.gas_before is None or self.turns:  # a call that became available is below every rise and fall
             return 0.0
-        if self.gas_after is None:
-            return _STOPPED_CALL_SIZE
         return abs(log(max(self.gas_after, 1) / max(self.gas_before, 1)))
 
 

@@ -63,7 +63,7 @@ MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
-_PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
+_PARTS = {part.column: f"{part} ({'octas' if part.in_octas else 'gas units'})" for part in Part}
 
 
 def quoted(labels: Iterable[str]) -> str:
@@ -87,7 +87,7 @@ class Shown:
     """What is shown of a comparison in each format: its sides, counts, a table, and lines on what it leaves out.
 
     `sides` are the baseline and the candidate, `steps` those in between. `unchanged` are the rows of the calls whose
-    gas is the same, which only a page has room for.
+    gas is the same, which only a page has room for. `regressed` are the labels of the calls that regressed.
     """
 
     title: str
@@ -99,11 +99,12 @@ class Shown:
     notes: tuple[str, ...] = ()
     steps: tuple[StepGroup, ...] = ()
     unchanged: tuple[ShownRow, ...] = ()
+    regressed: frozenset[str] = frozenset()
 
     @property
     def all_lines(self) -> list[str]:
         """The lines, and one that names the calls that are unchanged."""
-        labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged))
+        labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged if not row.is_part))
         return [*self.lines, f"{Kind.UNCHANGED}: {labels}"] if labels else self.lines
 
 
@@ -131,7 +132,8 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
         elif row["kind"] == Kind.UNCHANGED:
             alike += _rows(row, name, several=several)
     notes = comparison.notes if gate else comparison.warnings
-    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike))
+    failed = frozenset(one.label for one in gate.regressions) if gate else frozenset()
+    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), failed)
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
@@ -196,14 +198,14 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
     call = call_of(row)
     yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
     if row["fee_before"] is not None and row["fee_after"] is not None:
-        fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
-        rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
+        fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
+        rise = signed(fees[1] - fees[0])  # of what is shown
         price = f"fee in octas, at {row['fee_price']:,} per gas unit"
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
-        yield ShownRow(call, (price, *fees, rise, bounds, ""), is_part=True)
+        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, bounds, ""), is_part=True)
     for column, part in _PARTS.items():
         before, after = row[f"{column}_before"], row[f"{column}_after"]
-        if before is not None and after is not None and before != after:
+        if change is not None and before is not None and after is not None and before != after:
             cells = (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
             yield ShownRow(call, cells, is_part=True)
 
@@ -222,7 +224,7 @@ def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     error, gas = row[f"error_{side}"], row[f"gas_{side}"]
     if error is not None:
-        return name(error)
+        return f"{'refused' if row[f'success_{side}'] is None else 'fails'} ({name(error)})"
     if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
         return ""
     if row[f"count_{side}"] == 0:
@@ -231,14 +233,20 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
 
 
-def cause_lines(here: Shown, name: Renderer) -> list[str]:
+def cause_lines(here: Shown, name: Renderer, limit: int | None = MAX_CAUSES) -> list[str]:
     """Return a line for each of the main steps between the two sides, and one that counts the others.
 
-    The step that explains most of a call comes before larger ones that explain less.
+    Steps of calls that regressed come first. The step that explains most of a call comes before larger ones that
+    explain less.
     """
     calls = {(change.label, step.node) for step in here.steps for change in step.changes}
     main = {(one.version_after, one.cause) for call in calls for one in main_steps(steps_of(*call, here.steps), 1)}
-    shown = sorted(here.steps, key=lambda one: ((one.version_after, one.cause) not in main, -one.weight))[:MAX_CAUSES]
+
+    def order(one: StepGroup) -> tuple[bool, bool, float]:
+        regressed = any(change.label in here.regressed for change in one.changes)
+        return not regressed, (one.version_after, one.cause) not in main, -one.weight
+
+    shown = sorted(here.steps, key=order)[:limit]
     lines = []
     for step in shown:
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
@@ -298,16 +306,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     }[gate.verdict]
     lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{allowed_text(gate)}"]
     lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
-    groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
+    groups = {"regression": gate.regressions, "not judged": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
         for one in found:
-            cause = f" ({Cause.of(one.cause).label})" if one.cause else ""
+            cause = f" ({Cause.of(one.cause).label})" if one.cause and one.verdict is not Verdict.NOT_JUDGED else ""
             lines.append(f"{what}: {name(one.label)}: {why_text(one, name)}{cause}")
     if not gate.judged and not gate.not_judged and not gate.regressions:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
-    if gate.rules.of_snapshot and not gate.unjudged_allowed and any(one.why in _MENDED for one in gate.not_judged):
-        lines.append("Write the snapshot again, or waive the call in the study.")
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
 
@@ -323,7 +329,7 @@ def allowed_text(gate: Gate) -> str:
     """Return that ``--allow-unjudged`` accepts the calls that could not be judged; empty if it does not."""
     if not gate.unjudged_allowed or gate.regressions or (gate.judged and not gate.not_judged):
         return ""
-    what = f"{plural(len(gate.not_judged), 'call')} could not be judged" if gate.not_judged else "no call was judged"
+    what = f"{plural(len(gate.not_judged), 'call')} not judged" if gate.not_judged else "no call was judged"
     return f"; {what}, which --allow-unjudged accepts"
 
 
@@ -332,7 +338,7 @@ def bounds_text(low: float | None, high: float | None) -> str:
     if low is None or not math.isfinite(low):
         return ""
     factor = low >= 100  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
-    ends = [times(1 + end / 100) if factor else percent(end, "+,.1f") for end in (low, high or low)]
+    ends = [times(round(1 + end / 100, 1)) if factor else percent(round(end, 2), "+.3g") for end in (low, high or low)]
     if high is None or high > _MAX_RISE:
         return f"at least {ends[0]}"
     if factor:
@@ -345,12 +351,13 @@ def bounds_text(low: float | None, high: float | None) -> str:
 
 def _no_response_text(before: str | None, after: str | None) -> str:
     codes = {"before": before, "after": after}
-    return f"no response on {', '.join(f'the {side} side: {code}' for side, code in codes.items() if code)}"
+    silent = ", ".join(f"the {side} side: {code}" for side, code in codes.items() if code)
+    return f"no response on {silent}; run the study again"
 
 
 def _no_gas_text(before: int | None, after: int | None) -> str:
     silent = [side for side, gas in (("before", before), ("after", after)) if gas is None]
-    return f"the node reported no gas on the {' and the '.join(silent)} side"
+    return f"the node reported no gas on the {' and the '.join(silent)} side; use another node"
 
 
 def _too_old_text(max_age: timedelta) -> str:
@@ -372,12 +379,12 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
         return ""
     if judgement.reason is Reason.FEW:
         counts = f"{len(one.octas):,} before and {len(two.octas):,} after"
-        return f"too few transactions succeeded ({counts}); a gate needs {MIN_SURE_CALLS} on each side"
+        return f"too few transactions succeeded ({counts}); wait until {MIN_SURE_CALLS} have on each side"
     failed = judgement.verdict is Verdict.FAILED
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
         rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
-        return rose if failed else f"more transactions fail ({counts}), which may be chance"
+        return rose if failed else f"more transactions fail ({counts}), which may be chance: wait for more"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
         return f"{judgement.quantile} of the fee rose by more than {limit}, although {means}"
@@ -394,7 +401,7 @@ def _means_text(one: Fees, two: Fees, bounds: str) -> str:
 def _not_called_text(first: int, last: int) -> str:
     if first > last:  # what the change replaces was written by the last transaction
         return f"nobody has called it since version {last:,}, where what the change replaces was last written"
-    return f"nobody called it in versions {first:,} to {last:,}"
+    return f"nobody called it in versions {first:,} to {last:,}; search a wider range"
 
 
 def _not_replayed_text(count: int, total: int, reasons: str) -> str:
@@ -402,7 +409,7 @@ def _not_replayed_text(count: int, total: int, reasons: str) -> str:
 
 
 def _not_run_text(total: int) -> str:
-    return f"none of its {plural(total, 'transaction')} runs the changed code"
+    return f"none of its {plural(total, 'transaction')} runs the changed code; judge a function that does"
 
 
 def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
@@ -413,7 +420,7 @@ def _pairs_fail_text(judged: int, failing: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _pairs_fail_alike_text(judged: int) -> str:
-    return f"{plural(judged, 'transaction')} fail with and without the change, so no cost can be compared"
+    return f"{plural(judged, 'transaction')} fail with and without the change: no cost to compare; replay more of them"
 
 
 def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Threshold) -> str:
@@ -425,23 +432,26 @@ def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Th
 
 
 class Why(Enum):
-    """What a gate found of a call that did not pass; the value is the wording, or the function that writes it."""
+    """What a gate found of a call that did not pass; the value is the wording, or the function that writes it.
+
+    The wording of a call that cannot be judged ends with what to do.
+    """
 
     REMOVED = "missing from the after side"
-    ADDED = "not in the baseline"
-    NOT_IN_SNAPSHOT = "new: not in the snapshot"
-    READ_ONCE = "it was read once, so nothing can be compared"
-    NOT_OBSERVED = "the study names this call, but neither side observed it"
+    ADDED = "not in the baseline; take a new baseline, or waive the call"
+    NOT_IN_SNAPSHOT = "new: not in the snapshot; write the snapshot again, or waive the call"
+    READ_ONCE = "it was read once, so nothing can be compared; read two versions or more"
+    NOT_OBSERVED = "the study names this call, but neither side observed it; run the study again"
     NOT_COMPARED = "{text}"
-    AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
+    AT_THE_HEAD = "simulations run at the head only: compare the ends of two runs, or only the source view@version"
     TOO_OLD = member(_too_old_text)
     NO_RESPONSE = member(_no_response_text)
     NO_GAS = member(_no_gas_text)
-    FAILED_BEFORE = "failed before, so it has no baseline"
-    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline"
+    FAILED_BEFORE = "failed before, so it has no baseline; take a new baseline, or waive the call"
+    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline; mend the call, or waive it"
     FAILS = "succeeded before and now fails: {code}"
     RISE = member(_rise_text)
-    NO_FEES = "committed transactions are compared only with committed transactions"
+    NO_FEES = "committed transactions are compared only with committed transactions; give one source"
     FEES = member(_fees_text)
     NOT_CALLED = member(_not_called_text)
     NOT_REPLAYED = member(_not_replayed_text)
@@ -454,7 +464,3 @@ class Why(Enum):
         """Return the reason in words."""
         write: Callable[..., str] = self.value if callable(self.value) else self.value.format
         return write(**figures)
-
-
-# What a snapshot that is written again has a baseline for.
-_MENDED = {Why.NOT_IN_SNAPSHOT, Why.FAILED_BEFORE, Why.FAILED_ON_BOTH}

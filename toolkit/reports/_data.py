@@ -139,6 +139,7 @@ MAX_SPLITS = 200  # the last simulations; more would dominate the page
 class CallSummary:
     """One call from one source: its gas (gas units; None if it never returned a result), steps and failures.
 
+    Gas is that of the calls that succeeded, or of all if none did.
     `judged` is False if the call was not searched for steps; `steps` is then 0.
     """
 
@@ -453,7 +454,12 @@ def _calls(
 ) -> tuple[CallSummary, ...]:
     counted = steps.groupby(["label", "source"]).size().to_dict()
     several = len(observations["node"].unique()) > 1
-    rows = observations.assign(failed=failed(observations)).groupby(["label", "source", "node"], sort=False)
+    key = ["label", "source", "node"]
+    missed = failed(observations)
+    # What a failure uses says nothing of what the call costs, unless it always fails.
+    always = missed.groupby([observations[name] for name in key], sort=False).transform("all")
+    gas = observations["gas_used"].where(~missed | always)
+    rows = observations.assign(failed=missed, gas_used=gas).groupby(key, sort=False)
     found = rows.agg(
         readings=("label", "size"),
         first_version=("ledger_version", "min"),

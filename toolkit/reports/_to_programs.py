@@ -168,7 +168,7 @@ def comparison_annotations(
     kinds = (
         ("error", "Gas regression", gate.regressions),
         (unjudged, "Gas not judged", gate.not_judged),
-        ("warning", "Gas rise excused", gate.waived),
+        ("warning", "Excused", gate.waived),
     )
     about = [
         command(level, title, f"{one.label}: {_reason(one)}", one.node, one.label)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
 from toolkit.gas._sentences import change_clause, main_steps, steps_of, versions_text, weightiest
-from toolkit.gas._verdict_sentences import ShownRow, Why, allowed_text, cause_lines, why_text
+from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, allowed_text, cause_lines, why_text
 from toolkit.gas.committed._fees import Verdict
 from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment, prose
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 
     Judged = tuple[Finding | None, list[ShownRow]]
 
-HEADLINES = {"passed": "PASS", "failed": "FAIL", "could not judge": "COULD NOT JUDGE"}
 _MAX_CAUSES = 2  # of one call in the table
 
 
 def headline(gate: Gate) -> str:
     """Return the verdict in capitals, with what is allowed."""
     allowed = f" ({len(gate.not_judged):,} not judged, allowed)" if gate.not_judged else " (allowed)"
-    return f"{HEADLINES[gate.verdict]}{allowed if allowed_text(gate) else ''}"
+    return f"{gate.verdict.upper()}{allowed if allowed_text(gate) else ''}"
 
 
 def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str, str, list[Judged]]]:
@@ -45,7 +44,7 @@ def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str,
         rows.setdefault(row.call, []).append(row)
     groups = {
         ("Regressed", "failed"): gate.regressions if gate else (),
-        ("Could not be judged", "could-not-judge"): gate.not_judged if gate else (),
+        ("Not judged", "could-not-judge"): gate.not_judged if gate else (),
         ("Waived", "none"): gate.waived if gate else (),
     }
     found: list[tuple[str, str, list[Judged]]] = []
@@ -98,7 +97,7 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
     if gate.not_judged and not allowed:
         new = all(one.why in {Why.ADDED, Why.NOT_IN_SNAPSHOT} for one in gate.not_judged)
         is_new = "is new" if len(gate.not_judged) == 1 else "are new"
-        told.append(f"{_who(gate.not_judged, name)} {is_new if new else 'could not be judged'}")
+        told.append(f"{_who(gate.not_judged, name)} {is_new if new else 'not judged'}")
     return f"{'; '.join(told)}{allowed}."
 
 
@@ -115,7 +114,11 @@ def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
 
 
 def verdict_content(
-    comparison: Comparison | PairedComparison, gate: Gate | None, name: Renderer = chain, said: Renderer = chain
+    comparison: Comparison | PairedComparison,
+    gate: Gate | None,
+    name: Renderer = chain,
+    said: Renderer = chain,
+    max_causes: int | None = None,
 ) -> dict[str, Any]:
     """Return what templates show of a verdict: its headline, the name of its colour, and the calls by verdict.
 
@@ -130,7 +133,7 @@ def verdict_content(
         "lead": _lead(gate, shown.steps, name) if gate else "",
         "sections": sections(shown, gate, name),
         "unchanged": [("Unchanged", "none", [(None, [row]) for row in shown.unchanged])] if shown.unchanged else [],
-        "causes": cause_lines(shown, said),
+        "causes": cause_lines(shown, said, max_causes),
         "notes": [*(gate.notes if gate else ()), *shown.notes],
         "causes_of": causes_of,
         "reason_text": reason_text,
@@ -156,4 +159,5 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
 
 def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
-    return environment().get_template("verdict.md.j2").render(verdict_content(comparison, gate, code, prose)).strip()
+    content = verdict_content(comparison, gate, code, prose, MAX_CAUSES)
+    return environment().get_template("verdict.md.j2").render(content).strip()

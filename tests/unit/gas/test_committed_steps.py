@@ -68,6 +68,14 @@ def test_a_change_that_moves_a_level_is_a_row():
     assert row["explanation"] == "transaction 100 (user_transaction) upgraded module 0x1::m"
 
 
+def test_the_bounds_of_a_part_in_octas_include_the_rounded_change():
+    """A fee of octas is a fraction of gas units: levels and change are rounded alike, and the bounds allow for it."""
+    _, rows = judged(frame_of([4] * 200, storage_fee_octas=[4_330] * 100 + [393_620] * 100), UPGRADE)
+    row = next(row for row in rows if row["part"] == "storage")
+    assert (row["gas_before"], row["gas_after"], row["change"]) == (43, 3_936, 3_893)
+    assert row["change_low"] <= row["change"] <= row["change_high"] < row["change"] + 1
+
+
 def test_steps_and_levels_of_ways_have_the_stratum_of_both_and_their_own_gas():
     """They join on the stratum, whatever a way costs at a step; a stratum of one way has no gas of a way."""
     notes, rows = judged(frame_of([30, 60, 60] * 40 + [40, 80, 80] * 40), replace(UPGRADE, ledger_version=120))

@@ -213,7 +213,7 @@ def test_the_command_exits_as_gates_do(served, tmp_path, capsys):
     shown = json.loads(text)
     assert (code_, shown["gate"]["verdict"], shown["counts"][Pair.DEARER]) == (1, "failed", 5)
     assert "<failure" in junit.read_text()
-    for name, start in (("verdict.html", "<!DOCTYPE html>"), ("verdict.md", "**FAIL**")):
+    for name, start in (("verdict.html", "<!DOCTYPE html>"), ("verdict.md", "**FAILED**")):
         assert run("--function", BUMP, *dear, "--fail-over", "2%", "--out", str(tmp_path / name))[0] == 1
         page = (tmp_path / name).read_text().replace("<wbr>", "")  # where a long name may break
         assert page.startswith(start)

@@ -108,7 +108,7 @@ class TestScheduleWords:
             ({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 3}, "2 of 3 parameters changed, every one ×10"),
             ({"a": 1, "b": 2}, {"a": 2, "b": 3}, "2 of 2 parameters changed, a from 1 to 2 (×2), b from 2 to 3 (×1.5)"),
             ({"a": 0}, {"a": 5}, "1 of 1 parameters changed, a from 0 to 5"),
-            ({"a": 1}, {"a": 1, "b": 2}, "1 parameter added (b)"),
+            ({"a": 1}, {"a": 1, "b": 2}, "1 parameter added (b), no price changed"),
             ({"a": 1, "b": 2}, {"b": 2}, "1 parameter removed (a)"),
         ],
     )

@@ -102,6 +102,8 @@ def test_events_come_by_version_whatever_the_order_of_calls():
             row(2, error="invalid_input", success=False),
             "can be called from here, but fails (invalid_input)",
         ),
+        (row(1, 73), row(2, 29, success=False), "fails from here, after 29 gas units; before, it took 73"),
+        (row(1, 29, success=False), row(2, 73), "succeeds from here, after 73 gas units; before, it failed after 29"),
         (row(1, None), row(2, 1), "no gas reported, then 1 gas unit"),
         (row(1, 0), row(2, 1), "from 0 to 1 gas unit (+1)"),
     ],

@@ -126,6 +126,19 @@ def test_calls_are_summed_up_exactly() -> None:
     assert calls["names registered"].steps == 35
 
 
+def test_gas_of_a_call_is_that_of_its_successes() -> None:
+    """A transaction that fails early is no fall; of a call that always fails, its gas is all there is to state."""
+    quiet = run()
+    chosen = quiet.observations["label"] == "order book depth"
+    observations = quiet.observations.copy()
+    last = observations[chosen & observations["gas_used"].notna()].index[-1]
+    observations.loc[last, ["gas_used", "success"]] = [1, False]
+    calls = {call.label: call for call in build(dataclasses.replace(quiet, observations=observations)).calls}
+    book, taken = calls["order book depth"], calls["register a taken name"]
+    assert (book.last_gas, book.min_gas, book.failures) == (56, 7, 75)
+    assert taken.first_gas == taken.last_gas is not None
+
+
 def test_the_order_of_calls_is_the_studys() -> None:
     """However the parts of a run were written, the report has the order of the study."""
     study = synthetic_run.Study(calls=(synthetic_run.Call("vault total"), synthetic_run.Call("chain id")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -302,18 +303,23 @@ def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
     """Return the row of a step, in gas units, without its place and the fields that all steps of the call share."""
     scale = unit if step.part.in_octas else 1.0
     before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
-    both = before is not None and after is not None
+    change = None if before is None or after is None else after - before
+    low = high = None
+    if change is not None:  # of the rounded levels, so the bounds include rounding, of octas to whole units too
+        low, high = step.low / scale, step.high / scale
+        ends = (math.floor(low), math.ceil(high)) if step.part.in_octas else (low, high)
+        low, high = min(change, *ends), max(change, *ends)
     kinds = list(dict.fromkeys(change.kind for change in step.causes))
     return {
         "gas_before": before,
         "gas_after": after,
-        "change": after - before if before is not None and after is not None else None,
-        "change_percent": 100 * step.change / step.before if both and step.before else None,
+        "change": change,
+        "change_percent": 100 * step.change / step.before if change is not None and step.before else None,
         "part": step.part.value,
         "stratum": step.stratum,
         "way_gas": step.way_gas,
-        "change_low": step.low / scale if both else None,
-        "change_high": step.high / scale if both else None,
+        "change_low": low,
+        "change_high": high,
         "total_before": step.total_before,
         "total_after": step.total_after,
         "count_before": step.count_before,

@@ -23,7 +23,7 @@ from toolkit.move._ids import wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from toolkit.client._node import Node
     from toolkit.client._versions import FindSteps
@@ -217,13 +217,15 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 P = TypeVar("P", bound=NodePlan)
 
 
-def resolve(study: Study, node: Node) -> NodePlan:
+def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodePlan:
     """Resolve a study's versions on one node.
 
     Parameters
     ----------
     study : Study
     node : Node
+    existed : collection of str, default ()
+        Labels of calls that are known to have existed: if they are gone, that is an observation, not a mistake.
 
     Returns
     -------
@@ -279,14 +281,14 @@ def resolve(study: Study, node: Node) -> NodePlan:
         notes=tuple(notes),
         anchor=None,
     )
-    _check_calls(study, node, plan)
+    _check_calls(study, node, plan, existed)
     return structs.replace(plan, committed_span=plan.span_of(calls_read(study, ReadAt.TRANSACTIONS)))
 
 
-def _check_calls(study: Study, node: Node, plan: NodePlan) -> None:
+def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> None:
     """Raise StudyError for all calls that fit the code at none of the versions at which they are read."""
     problems: dict[str, str] = {}
-    for call in study.calls:
+    for call in (one for one in study.calls if one.name not in existed):
         request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
         if isinstance(request, ViewFunction | EntryFunction):
             there = readable(_versions_of(call, study, plan), oldest=plan.oldest, head=plan.head)

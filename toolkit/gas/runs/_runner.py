@@ -33,6 +33,7 @@ from toolkit.gas.runs._scan import count_unanswered
 from toolkit.gas.runs._store import Job, RunStore
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from concurrent.futures import Executor
 
     from toolkit.gas._study import Study
@@ -46,8 +47,9 @@ def run_study(
     executor: Executor | str | None = None,
     max_tasks: int = 8,
     fresh: bool = False,
+    existed: Collection[str] = (),
 ) -> tuple[Path, EarlierRun | None]:
-    """Run a study; see `Study.run`.
+    """Run a study; see `Study.run`, and `resolve` for `existed`.
 
     Returns
     -------
@@ -66,7 +68,7 @@ def run_study(
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             job = Job(study, store, tuple(study.connect(stack)), pool, tasks, progress)
-            earlier = open_run(job, fresh=fresh)
+            earlier = open_run(job, fresh=fresh, existed=existed)
             if job.manifest.complete:
                 return path, earlier
             try:
@@ -110,7 +112,7 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     return f"stopped; {count}; {again} continues the run"
 
 
-def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
+def open_run(job: Job, *, fresh: bool, existed: Collection[str] = ()) -> EarlierRun | None:
     """Give a job the manifest of a new run, of the run in the folder, or of that run extended to the current head.
 
     Returns the earlier run if it was complete.
@@ -133,7 +135,7 @@ def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
         if job.manifest.complete or store.part_files() or study_digest(job.manifest.study) == study.digest:
             _take_up(job)
             return _extend(job)
-    plans = zip(job.nodes, [resolve(study, node) for node in job.nodes], strict=True)
+    plans = zip(job.nodes, [resolve(study, node, existed=existed) for node in job.nodes], strict=True)
     job.manifest = Manifest(
         study=study.document(),
         study_digest=study.digest,
