@@ -17,7 +17,7 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
 from toolkit.gas._sentences import stratum_text
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
-from toolkit.gas._steps import STEP_COLUMNS, is_drift
+from toolkit.gas._steps import STEP_COLUMNS, merge_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
@@ -95,9 +95,10 @@ def gas_by_version(
         transactions, such as block metadata, are omitted.
     steps : DataFrame, optional
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
-        axes if there is room, else in the legend. A step that was only narrowed to an interval is a band with a hollow
-        mark in the middle. Known steps are in the lines of views, whichever versions were read. Marks for committed
-        transactions are at the mean gas of the transactions compared.
+        axes if there is room, else in the legend; a stretch of a drift, which is one row in `gas_change`, is only a
+        line. A step that was only narrowed to an interval is a band with a hollow mark in the middle. Known steps are
+        in the lines of views, whichever versions were read. Marks for committed transactions are at the mean gas of the
+        transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; if transactions take several ways, each
@@ -167,8 +168,10 @@ def gas_by_version(
     found = most_moved(found, max(most, style.MAX_NAMED))
     named = _labels(found)
     looks = _looks(found, colors)
-    marks = _marks(steps[steps["label"].isin(named)])
-    found = [_with_steps(series, marks) for series in found]
+    drawn = steps[steps["label"].isin(named)]
+    found = [_with_steps(series, _marks(drawn)) for series in found]
+    merged = merge_drift(drawn)
+    marks = _marks(merged[merged["count"] == 1])  # those of a stretch would cover the line, which shows it
     lines = [] if levels is None else _level_lines(levels, found, marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
@@ -576,11 +579,7 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause.
-
-    Steps of a drift have none: they would cover the line, which shows them.
-    """
-    steps = steps[~is_drift(steps)]
+    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause."""
     if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
         keys = ["label", "node", "stratum", "way_gas", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
