@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.transforms import blended_transform_factory
@@ -25,7 +26,6 @@ from toolkit.plots import _time as time
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
@@ -40,7 +40,6 @@ MAX_ROWS_BY_DEFAULT = 16  # fit one
 ROW_HEIGHT = 0.7  # share of a row for its line
 FAILED_ROW = 0.45  # share of a row from its middle to the bars of reads without a result
 CAPTIONS_PT = 28  # points, of two rows of captions
-BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 MIN_FAILED = 0.02  # of the width; shorter stretches without a result would be specks
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
 RUG_GAP = 0.05  # share of the height of the axes above it, so that no bar looks like the lowest gas
@@ -79,10 +78,10 @@ def gas_by_version(
     times the least.
 
     Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
-    numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
-    varies; the range is written beside it, and reads without a result are grey bars below it. By default, only the 16
-    calls whose gas varies most are drawn; `calls` selects others, and `gas_heatmap` draws all calls. Axes too low to
-    name them all have fewer, as the title says.
+    numbers if lines have the same colour. If there are more than 7 calls, each has a row with its own logarithmic
+    scale, from its least to its most gas, which are written beside it; reads without a result are grey bars below it.
+    Calls from the 13th on are grey. By default, only the 16 calls whose gas varies most are drawn; `calls` selects
+    others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -160,14 +159,15 @@ def gas_by_version(
         require(levels, LEVEL_COLUMNS, what="level lines")
     gas_label = style.gas_label(model=is_model(observations))
     first, last = _span(found)
-    alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
+    alone = (
+        not isinstance(ax, Axes) or len(ax.get_shared_x_axes().get_siblings(ax)) == 1
+    )  # otherwise, x is the version for all
     if first == last and alone and any(series.answered.any() for series in found):
         return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
-    every = _labels(found)
+    every, looks = _labels(found), _looks(found, colors)
     most = style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT if calls is None else len(every))
     found = most_moved(found, max(most, style.MAX_NAMED))
     named = _labels(found)
-    looks = _looks(found, colors)
     drawn = steps[steps["label"].isin(named)]
     found = [_with_steps(series, _marks(drawn)) for series in found]
     merged = merge_drift(drawn)
@@ -194,7 +194,7 @@ def gas_by_version(
                 lines,
                 looks,
                 above=min(above * len(named), CAPTIONS_PT / each),
-                what=gas_label.partition(" (")[0],
+                what=f"{gas_label.partition(' (')[0]}, log",
             )
             marks = marks.assign(**{one: [*map(place, marks["label"], marks[one])] for one in ("before", "after", "y")})
         else:
@@ -253,7 +253,7 @@ def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Col
             said.append(f"{number(end)}{'' if good else ' · failed'}")
             style.tip(mark, f"{_name(series)}: {plural(round(end), 'gas unit')}")
         style.gas_rows(axes, np.array(ends))
-        style.write_ends(axes, np.array(ends), said, gid="gas")
+        style.write_ends(axes, said, gid="gas")
     return axes
 
 
@@ -319,16 +319,16 @@ def _draw_in_rows(
 
     names = {series.label: _name(series) for series in found}
     style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above, beside=True)
-    style.write(ax, what, (1, -1), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
+    style.write(ax, what, (1, -1), gid="range-name", offset=(5, 0), size="x-small", **style.BESIDE)
     for label, span in spans.items():
         text = " to ".join(number(gas) for gas in dict.fromkeys(span) if 0 < gas < np.inf)
-        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **BESIDE)
+        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **style.BESIDE)
     placed = [replace(series, gas=place(series.label, series.gas)) for series in found]
     levels = [line._replace(gas=place(line.series.label, line.gas)) for line in lines]
     for line, _ in _draw_readings(ax, placed, levels, looks):
         line.set_label("_nolegend_")
     for series in found:  # below the lowest gas of the row
-        _draw_failures(ax, _failures(series, found), rows[series.label] + FAILED_ROW, style.muted(ax))
+        _draw_failures(ax, _failures(series, found, inside=True), rows[series.label] + FAILED_ROW, style.muted(ax))
     return place
 
 
@@ -337,7 +337,7 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
 
     The height is a share of the axes' height.
     """
-    failing = [(series, failures) for series in found if (failures := _failures(series, found))]
+    failing = [(series, failures) for series in found if (failures := _failures(series, found, inside=False))]
     share = time.TIMELINE_ROW * time.timeline_rows(changes)
     rug = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP
     strip = rug + RUG_GAP * bool(failing) + share
@@ -546,15 +546,19 @@ def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
     ax.margins(y=above / (1 - 2 * above))
 
 
-def _failures(series: CallSeries, found: Sequence[CallSeries]) -> list[tuple[float, float]]:
-    """Return the stretches in which a call has no result, except those too short to be seen."""
+def _failures(series: CallSeries, found: Sequence[CallSeries], *, inside: bool) -> list[tuple[float, float]]:
+    """Return the stretches in which a call has no result, except those too short to be seen.
+
+    Inside the axes, a reading at the first version is under the y axis.
+    """
     first, last = _span(found)
     known = series.versions[series.answered]
 
     def reach(start: float, end: float) -> float:
         return float(min(known[known > end], default=end) - max(known[known < start], default=start))
 
-    return [one for one in series.failures() if not len(known) or reach(*one) > MIN_FAILED * (last - first)]
+    least, start = MIN_FAILED * (last - first), first if inside else -np.inf
+    return [one for one in series.failures() if one[1] > start and (not len(known) or reach(*one) > least)]
 
 
 def _draw_failures(ax: Axes, failures: Sequence[tuple[float, float]], y: float, colour: Any, **place: Any) -> None:
@@ -626,7 +630,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", unnamed and any(_failures(one, found) for one in found), BAR | {"color": grey}),
+        ("no result", unnamed and any(_failures(one, found, inside=in_rows) for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:

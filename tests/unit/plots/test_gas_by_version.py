@@ -301,6 +301,8 @@ def test_a_single_failed_reading_can_be_seen() -> None:
     assert not artists(gas_by_version(near), "failures")
     (point,) = artists(gas_by_version(near.iloc[[0, -1]]), "failures")
     assert point.get_marker() == "s"
+    rows = pd.concat([near.iloc[[0, -1]].assign(label=f"call {n}") for n in range(8)])
+    assert not artists(gas_by_version(rows), "failures")  # in rows, it would be under the axis
 
 
 @pytest.mark.parametrize("width", [5.0])
