@@ -607,7 +607,8 @@ class LogTicks(Locator):
         inside = np.floor(last) - np.ceil(first)  # decades between the powers of ten, one less than there are
         every = max(int(np.ceil(inside / room)), 1)
         powers = 10.0 ** (every * np.arange(np.floor(first / every), np.ceil(last / every) + 1))
-        fine = 2.2 * (last - first) < room or inside < 1  # a third of a decade for each; one label is not a scale
+        each = 2.2 if isinstance(self.axis, XAxis) else 1.7  # labels in a decade; those of 1 and 2 are the nearest
+        fine = each * (last - first) < room or inside < 1  # one label is not a scale
         ticks = np.outer(powers, (1, 2, 5) if fine else (1,)).ravel()
         return [0.0] * bool(vmin <= 0) + [float(tick) for tick in ticks if tick >= self._least]
 
