@@ -180,8 +180,9 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], storage: Any | None, gas: str) -> None:
     """Draw the parts in `colours`, and beside them storage in its colour, unless it is None."""
-    width = style.free_width(ax) / 72 * STORAGE_BESIDE[0] / sum(STORAGE_BESIDE)  # used only beside storage
+    width = 0.0
     if storage is not None:
+        width = style.free_width(ax) / 72 * STORAGE_BESIDE[0] / sum(STORAGE_BESIDE)
         _draw_storage(ax, rows, storage, gas)
     ends = _draw_parts(ax, rows, colours, names=[_bar_name(row) for row in plain_rows(rows)], width=width)
     inside = []

@@ -435,7 +435,7 @@ def name_rows(
     share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
-    longest = max((len(line) for name in lines for line in name), default=0)
+    longest = max((len(line.replace("\n", ", ")) for name in lines for line in name), default=0)
     full, width = size_of("ytick.label"), (inside and width) or max(room(ax), inside * free_width(ax) / 72)
     fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
