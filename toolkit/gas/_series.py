@@ -6,7 +6,7 @@ it into one `CallSeries` per call, source and node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +192,8 @@ _EXPECTED = f"run.observations, a frame of fetch_views, or {_TRANSACTIONS}"
 def described(given: Any) -> str:
     """Describe what was passed to a figure, for an error message."""
     if not isinstance(given, pd.DataFrame):
-        return shorten(given) if isinstance(given, str) else type(given).__name__
+        empty = "an empty " if isinstance(given, Sized) and not len(given) else ""
+        return shorten(given) if isinstance(given, str) else f"{empty}{type(given).__name__}"
     return f"a frame with the columns {visible(listed(map(str, given.columns), _MAX_NAMED) or 'none', 300)}"
 
 

@@ -13,7 +13,7 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
 MIN_LEVELS = 3
+MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 PROFILES = "such as fork.simulate(...).profile"  # for messages
 _LEVEL = 0.34  # inches of a level
 
@@ -45,6 +46,15 @@ class Box:
     def gas(self, *kinds: str) -> int:
         """Return the gas of these kinds, or of all, with that of the callees."""
         return sum(self.own[kind] for kind in kinds or self.own) + sum(one.gas(*kinds) for one in self.callees.values())
+
+    def omit(self, least: float, width: Callable[[Box], int]) -> None:
+        """Make the gas of callees narrower than that their caller's own."""
+        for name, callee in list(self.callees.items()):
+            narrow = width(callee) < least
+            callee.omit(least, width)
+            if narrow:
+                self.own.update(callee.own)
+                del self.callees[name]
 
     @property
     def levels(self) -> int:
@@ -85,10 +95,15 @@ def draw_box(ax: Axes, at: At, gas: int, names: Sequence[str], unit: int = GAS_U
     return box, text, names
 
 
+def short_name(function: str) -> str:
+    """Return the module and the name of a function."""
+    return "::".join(short_addresses(function.partition("<")[0]).split("::")[-2:])
+
+
 def draw_function(
     ax: Axes, at: At, gas: int, name: str, *, unit: int = GAS_UNIT, gas_text: str = "", **look: Any
 ) -> Named:
     """Draw the box of a function; return it with its text and the names that it may have, the longest first."""
-    short = "::".join(short_addresses(name.partition("<")[0]).split("::")[-2:])
+    short = short_name(name)
     names = [figure_text(text, 80) for text in (f"{short} {gas_text}".rstrip(), short, short.rpartition("::")[2])]
     return draw_box(ax, at, gas, names, unit, gid=f"function-{name}", **look)

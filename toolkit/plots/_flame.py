@@ -10,7 +10,7 @@ from toolkit._present.text import number, short_addresses, signed
 from toolkit.errors import InputError
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below, name_boxes
+from toolkit.plots._labels import figure_text, name_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _GAS = ("execution", "io")
 _SIDES = "before", "after"
 _TONE = 0.35, 0.7  # share of a module's colour in its boxes, light and dark: the contrast of their texts is 4.5 or more
-_MIN_SHARE = 0.01  # of the width: narrower boxes are lines without a name
 
 
 def flame(
@@ -69,23 +68,25 @@ def flame(
     >>> inner = Call("0xcafe::shop::price", 1, own=2_000_000)
     >>> profile = Profile(Call("transaction", 1, own=1_000_000, children={inner.function: inner}))
     >>> toolkit.plots.flame(profile, ax=Figure().subplots()).get_title()
-    'Execution and io gas by function: 3 gas units'
+    'Execution and io gas of shop::price: 3 gas units'
     """
     root = boxes.Box()
     _add(root, before, "after" if after is None else "before")
     if after is not None:
         _add(root, after, "after")
     whole = _width(root)
-    _omit(root, _MIN_SHARE * whole)
+    functions = [boxes.short_name(name) for name in root.callees if "::" in name]  # of a script, there may be several
+    root.omit(boxes.MIN_SHARE * whole, _width)
     compared = after is not None
     model = hasattr(before, "charges") or hasattr(after, "charges")
-    title = f"Execution and io gas by function: {_total(root, compared=compared)}" if title is None else title
+    if title is None:
+        of = f"of {figure_text(functions[0], 60)}" if len(functions) == 1 else "by function"
+        title = f"Execution and io gas {of}: {_total(root, compared=compared)}"
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     xlabel = style.gas_label(model=model) + (", the larger side" if compared else "")
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if boxes.set_axes(axes, whole, root.levels):
             name_boxes(axes, _draw(axes, "transaction", root, (0, 0), None if compared else {}))
-            legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
 
@@ -110,16 +111,6 @@ def _add_call(box: boxes.Box, call: Call, side: str) -> None:
 def _width(box: boxes.Box) -> int:
     """Return the gas of the side that is larger, or of the callees if they take more together."""
     return max(*map(box.gas, _SIDES), sum(map(_width, box.callees.values())))
-
-
-def _omit(box: boxes.Box, least: float) -> None:
-    """Make the gas of callees with less than that their caller's own."""
-    for name, callee in list(box.callees.items()):
-        if _width(callee) < least:
-            box.own.update({side: callee.gas(side) for side in _SIDES})
-            del box.callees[name]
-        else:
-            _omit(callee, least)
 
 
 def _total(box: boxes.Box, *, compared: bool) -> str:

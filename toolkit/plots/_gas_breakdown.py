@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
-from toolkit._present.text import number, plural, signed
+from toolkit._present.text import number, plural
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -15,12 +17,14 @@ from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, is_model
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below
+from toolkit.plots._labels import Placed, figure_text, legend_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Annotation
 
     from toolkit.plots._style import Colors, Floats
 
@@ -43,11 +47,11 @@ def gas_breakdown(
 ) -> Axes:
     """Draw what each transaction spent its gas on, as stacked bars.
 
-    Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number at the
-    end of a bar is the total gas used, or "65 of 4,385" for a bar of some parts. The node rounds each part, so their
-    sum may be up to 2 gas units more or less, which is listed as rounding. Parts too narrow for a number are listed
-    after the total. If storage costs more than five times the other parts, which would be too narrow to see, it is
-    drawn beside them on its own scale.
+    Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number beside
+    a bar is the total gas used, or "65 of 4,385" for a bar of some parts. The node rounds each part, so their sum may
+    be up to 2 gas units more or less; the legend says so if that is the case. Parts have their number where it fits. If
+    storage costs more than five times the other parts, which would be too narrow to see, it is drawn beside them on its
+    own scale.
 
     Parameters
     ----------
@@ -103,8 +107,12 @@ def gas_breakdown(
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
         storage = drawn.pop("storage") if apart else None
-        _draw_bars(axes, rows, drawn, storage)
-        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
+        _draw_bars(axes, rows, drawn, storage, xlabel.partition(" (")[0])
+        off = rows["total"] - rows[list(style.PART_COLOURS)].round().sum(axis=1)
+        if not parts and off.abs().between(1, MAX_ROUNDING).any():
+            axes.plot([], [], " ", label=style.once(axes, "parts rounded"))
+        handles = sorted(axes.get_legend_handles_labels()[0], key=lambda one: isinstance(one, Line2D))  # the note last
+        legend_below(axes, handles, wanted=legend, lines=axes.get_xlabel().count("\n") + 1)
     return axes
 
 
@@ -170,41 +178,40 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], storage: Any | None) -> None:
+def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], storage: Any | None, gas: str) -> None:
     """Draw the parts in `colours`, and beside them storage in its colour, unless it is None."""
-    wide = style.is_wide(ax)
+    width = 0.0
     if storage is not None:
-        _draw_storage(ax, rows, storage)
-    ends = _draw_parts(ax, rows, colours, names=[_bar_name(row) for row in plain_rows(rows)])
-    widest = float(ends.max()) or 1.0
+        width = style.free_width(ax) / 72 * STORAGE_BESIDE[0] / sum(STORAGE_BESIDE)
+        _draw_storage(ax, rows, storage, gas)
+    ends = _draw_parts(ax, rows, colours, names=[_bar_name(row) for row in plain_rows(rows)], width=width)
+    inside = []
+    for container, name in zip(ax.containers[-len(colours) :], colours, strict=True):
+        for place, (bar, value) in enumerate(zip(container, rows[name], strict=True)):
+            look: dict[str, Any] = {"size": "x-small", "color": style.on(colours[name]), "ha": "center"}
+            text = style.write(ax, number(round(value)), (bar.get_x() + value / 2, place), gid="part", **look)
+            text.set_in_layout(False)
+            inside.append((bar, text))
+    Placed(ax, partial(_place_numbers, inside))
     rest = rows[[name for name in style.PART_COLOURS if name not in colours]].sum(axis=1)
-    pt = 0.8 * style.free_width(ax) / widest  # at least, of a gas unit
-    size = style.CHARACTER * 0.75 * style.size_of("font.")
-    totals = []
-    for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
-        left, narrow = 0.0, []
-        for name, colour in colours.items():
-            value, text = row[name], number(round(row[name]))
-            if value * pt >= size * len(text):
-                middle = left + value / 2, place
-                style.write(ax, text, middle, gid="part", size="x-small", color=style.on(colour), ha="center")
-            elif round(value):
-                narrow.append(f"{name} {text}")
-            left += value
-        named = len(colours) > 1 and wide
-        after = narrow if named else []
-        rounding = 0 if round(more) else round(row["total"]) - sum(round(row[name]) for name in colours)
-        if 0 < abs(rounding) <= MAX_ROUNDING and (named or (wide and not narrow)):  # all numbers are there
-            after = [*after, f"rounding {signed(rounding, 'd')}"]
-        of = f"{number(round(end))} of " if round(more) else ""
-        totals.append(f"{of}{number(row['total'])}" + (f" ({', '.join(after)})" if after else ""))
-        totals[-1] += "" if row["success"] else " · failed"
-    style.write_ends(ax, ends, totals, gid="total")
+    totals = [f"{number(round(end))} of " if round(more) else "" for end, more in zip(ends, rest, strict=True)]
+    for place, row in enumerate(plain_rows(rows)):
+        totals[place] += f"{number(row['total'])}{'' if row['success'] else ' · failed'}"
+    style.write_ends(ax, totals, gid="total")
 
 
-def _draw_parts(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], *, names: Sequence[str]) -> Floats:
+def _place_numbers(inside: Sequence[tuple[Rectangle, Annotation]]) -> None:
+    """Show the numbers that fit in their bars."""
+    for bar, text in inside:
+        text.set_visible(True)  # a hidden text has no extent
+        text.set_visible(text.get_window_extent().width < bar.get_window_extent().width)
+
+
+def _draw_parts(
+    ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], *, names: Sequence[str], width: float = 0.0
+) -> Floats:
     """Draw named rows of bars, whose values a page shows on hover; return their ends."""
-    above = style.name_rows(ax, names)
+    above = style.name_rows(ax, names, width=width)
     style.whole_ticks(ax.xaxis)
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     ends, drawn = style.stacked_bars(ax, bars, named_above=above)
@@ -214,15 +221,19 @@ def _draw_parts(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], *, nam
     return ends
 
 
-def _draw_storage(ax: Axes, rows: pd.DataFrame, colour: Any) -> None:
+def _draw_storage(ax: Axes, rows: pd.DataFrame, colour: Any, gas: str) -> None:
     """Give part of the width of axes to other axes, and draw storage on them."""
     place: Any = ax.get_subplotspec()
+    label = f"storage ({gas})"
+    if style.room(ax) < style.MIN_WIDE:  # on two lines, or the labels would be wider than the axes
+        label = label.replace(" (", "\n(")
+        ax.set_xlabel(ax.get_xlabel().replace(" (", "\n("))
     left, right = place.subgridspec(1, 2, width_ratios=STORAGE_BESIDE)
     ax.set_subplotspec(left)
     beside = ax.figure.add_subplot(right)
-    with style.drawing(beside, title="", xlabel="storage (gas units)"):
+    with style.drawing(beside, title="", xlabel=label):
         ends = _draw_parts(beside, rows, {"storage": colour}, names=[""] * len(rows))
-        style.write_ends(beside, ends, [number(round(end)) if round(end) else "" for end in ends], gid="total")
+        style.write_ends(beside, [number(round(end)) if round(end) else "" for end in ends], gid="total")
 
 
 def _bar_name(row: dict[str, Any]) -> str:
@@ -233,4 +244,4 @@ def _bar_name(row: dict[str, Any]) -> str:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
     which = f"last of {count:,}" if count > 1 else "one transaction"
-    return f"{label} ({which})\n{figure_text(row['kind'], 64)}".rstrip()
+    return f"{label}\n{figure_text(row['kind'], 64)} ({which})" if row["kind"] else f"{label} ({which})"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
-from toolkit._present.text import number, plural, times
+from toolkit._present.text import number, plural, times, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import READ_AT_VERSIONS, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, series_of
@@ -56,11 +57,11 @@ def gas_distribution(
 ) -> Axes:
     """Draw a histogram of gas for each call, one call per row.
 
-    Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row, and its share is beside
-    it if there is room. A tick marks the median, which is always an observed value: for an even number of values, the
-    lower of the middle two. Simulations of one function share a row, whatever their arguments. Failed executions, which
-    also cost gas, are drawn paler, as the legend explains. The axis is logarithmic if the most gas is at least 20 times
-    the least.
+    Each row has its own height scale: the tallest bar fills the row, and its share of the observations is beside the
+    row if there is room. A bar may hold several neighbouring values of gas. A tick marks the median, which is always an
+    observed value: for an even number of values, the lower of the middle two. A row says how many observations it has.
+    Simulations of one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn
+    paler, as the legend explains. The axis is logarithmic if the most gas is at least 20 times the least.
 
     Parameters
     ----------
@@ -159,6 +160,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
     edges = _edges(ax, np.concatenate([row.gas for row in rows]))
     scale = ax.xaxis.get_transform()
     tallest = NARROW_HEIGHT if named_above else HEIGHT
+    shares = []
     for place, row in enumerate(rows):
         placed = scale.transform(row.gas)
         good, failed = (np.histogram(placed[chosen], edges)[0] for chosen in (row.success, ~row.success))
@@ -179,15 +181,12 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         median = _median(row)
         name = "_nolegend_" if roomy else style.once(ax, "median")
         look = {"color": style.ink(), "markersize": 5, "markeredgewidth": 1.6, "clip_on": False, "label": name}
-        ax.plot([median], [foot + 0.06], "|", gid="median", **look)
-        if roomy:
-            most = int((good + failed)[drawn].argmax())
-            at, late = float(scale.inverted().transform(middle[most])), middle[most] > edges.mean()
-            side: dict[str, Any] = {"ha": "right", "offset": (-5, -4)} if late else {"ha": "left", "offset": (5, -4)}
-            share_text = f"{100 * (good + failed)[drawn][most] / len(row.gas):.0f} %"
-            style.write(
-                ax, share_text, (at, foot - tallest), gid="share", size="x-small", color=style.muted(ax), **side
-            )
+        ax.plot([median], [foot + 0.06 * (not named_above)], "|", gid="median", **look)
+        shares.append(f"{100 * (good + failed).max() / len(row.gas):.0f} %")
+    if roomy:
+        style.write_ends(ax, shares, gid="share")
+        header: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "size": "x-small"}
+        style.write(ax, "tallest bar", (1, 1), gid="share-name", offset=(6, 0), annotation_clip=False, **header)
 
 
 def _median(row: _Stretch) -> float:
@@ -199,8 +198,9 @@ def _row_name(row: _Stretch, *, counted: bool) -> str:
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
     unit = "transaction" if series.source == Source.COMMITTED else "reading"
     counts = [plural(len(row.gas), unit), f"median {number(_median(row))}"] if counted else []
-    about = ", ".join(filter(None, [*counts, row.where]))
-    return "\n".join(filter(None, [figure_text(series.name, 44), about + node]))
+    about = ", ".join(filter(None, [*counts, row.where])) + node
+    name = "\n".join(filter(None, [figure_text(series.name, 44), about]))
+    return name if counted else f"{name} · {len(row.gas):,}"
 
 
 def _edges(ax: Axes, values: Floats) -> Floats:
@@ -343,10 +343,14 @@ def _draw(
     low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     reach = max(-low, high, MIN_RANGE)
     heights = np.arange(len(found) + 1) - 0.5
+    if isinstance(colors, str) and colors not in mpl.colormaps:
+        raise InputError(f'colors: expected a colormap such as "viridis", got {visible(repr(colors), 60)}')
     named = isinstance(colors, str | Colormap) and colors
     same, no_result = (style.mixed(style.ink(), style.paper(ax), shares[style.is_dark()]) for shares in (SAME, FAILED))
     usual = [style.tone(style.BLUE), same, style.tone(style.VERMILLION)]  # less, equal and more gas
-    shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or usual))
+    shown = named or LinearSegmentedColormap.from_list(
+        "ledger-toolkit gas", style.checked(usual if colors is None else colors)
+    )
     look: dict[str, Any] = {"rasterized": True, "norm": TwoSlopeNorm(0, -reach, reach)}
     mesh = ax.pcolormesh(edges, heights, change, cmap=shown, gid="gas-cells", **look)
     if failed.any():

@@ -11,7 +11,7 @@ from toolkit.errors import InputError
 from toolkit.gas._series import require
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below, name_boxes
+from toolkit.plots._labels import figure_text, name_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,8 @@ def gas_by_function(
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
     its own charges, with their gas: by category, or by operation if all are of one category. Functions that use more
-    gas are further to the left. Names are drawn where they fit; the legend explains the numbers of narrow functions.
+    gas are further to the left; those with less than 1 % of it are part of their callers. Names are drawn where they
+    fit; the legend explains the numbers of narrow functions.
 
     Parameters
     ----------
@@ -96,6 +97,7 @@ def gas_by_function(
     root = boxes.Box()  # not drawn, but the charges below the last level are
     for stack, name, gas in zip(drawn["stack"], drawn[kind], drawn["internal_gas"], strict=True):
         root.add(str(stack).split(";"), str(name) if name in there else OTHERS, int(gas))
+    root.omit(boxes.MIN_SHARE * root.gas(), boxes.Box.gas)
     unit = int(getattr(profile, "scaling", boxes.GAS_UNIT))
     colours = style.chosen(there, colors)
     if title is None:
@@ -105,8 +107,7 @@ def gas_by_function(
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
         if boxes.set_axes(axes, root.gas(), root.levels, unit):
-            name_boxes(axes, _draw(axes, root, (0, 0), unit, colours))
-            legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
+            name_boxes(axes, _draw(axes, root, (0, 0), unit, colours), wanted=legend)
     return axes
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.transforms import blended_transform_factory
@@ -17,7 +18,7 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
 from toolkit.gas._sentences import stratum_text
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
-from toolkit.gas._steps import STEP_COLUMNS, is_drift
+from toolkit.gas._steps import STEP_COLUMNS, merge_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
@@ -25,7 +26,6 @@ from toolkit.plots import _time as time
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
@@ -40,7 +40,6 @@ MAX_ROWS_BY_DEFAULT = 16  # fit one
 ROW_HEIGHT = 0.7  # share of a row for its line
 FAILED_ROW = 0.45  # share of a row from its middle to the bars of reads without a result
 CAPTIONS_PT = 28  # points, of two rows of captions
-BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 MIN_FAILED = 0.02  # of the width; shorter stretches without a result would be specks
 RUG_STRIP = 0.02  # share of the height of the axes for each failing call
 RUG_GAP = 0.05  # share of the height of the axes above it, so that no bar looks like the lowest gas
@@ -79,10 +78,10 @@ def gas_by_version(
     times the least.
 
     Each line is named at its end; beside other axes, or if space is short, names are in the legend instead, with
-    numbers if lines have the same colour. If there are more than 7 calls, each has a row, which is as high as its gas
-    varies; the range is written beside it, and reads without a result are grey bars below it. By default, only the 16
-    calls whose gas varies most are drawn; `calls` selects others, and `gas_heatmap` draws all calls. Axes too low to
-    name them all have fewer, as the title says.
+    numbers if lines have the same colour. If there are more than 7 calls, each has a row with its own logarithmic
+    scale, from its least to its most gas, which are written beside it; reads without a result are grey bars below it.
+    Calls from the 13th on are grey. By default, only the 16 calls whose gas varies most are drawn; `calls` selects
+    others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
 
     If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
 
@@ -95,9 +94,10 @@ def gas_by_version(
         transactions, such as block metadata, are omitted.
     steps : DataFrame, optional
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
-        axes if there is room, else in the legend. A step that was only narrowed to an interval is a band with a hollow
-        mark in the middle. Known steps are in the lines of views, whichever versions were read. Marks for committed
-        transactions are at the mean gas of the transactions compared.
+        axes if there is room, else in the legend; a stretch of a drift, which is one row in `gas_change`, is only a
+        line. A step that was only narrowed to an interval is a band with a hollow mark in the middle. Known steps are
+        in the lines of views, whichever versions were read. Marks for committed transactions are at the mean gas of the
+        transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has the change, and is interrupted where the change is unknown; if transactions take several ways, each
@@ -159,16 +159,19 @@ def gas_by_version(
         require(levels, LEVEL_COLUMNS, what="level lines")
     gas_label = style.gas_label(model=is_model(observations))
     first, last = _span(found)
-    alone = ax is None or len(ax.get_shared_x_axes().get_siblings(ax)) == 1  # otherwise, x is the version for all
+    alone = (
+        not isinstance(ax, Axes) or len(ax.get_shared_x_axes().get_siblings(ax)) == 1
+    )  # otherwise, x is the version for all
     if first == last and alone and any(series.answered.any() for series in found):
         return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
-    every = _labels(found)
+    every, looks = _labels(found), _looks(found, colors)
     most = style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT if calls is None else len(every))
     found = most_moved(found, max(most, style.MAX_NAMED))
     named = _labels(found)
-    looks = _looks(found, colors)
-    marks = _marks(steps[steps["label"].isin(named)])
-    found = [_with_steps(series, marks) for series in found]
+    drawn = steps[steps["label"].isin(named)]
+    found = [_with_steps(series, _marks(drawn)) for series in found]
+    merged = merge_drift(drawn)
+    marks = _marks(merged[merged["count"] == 1])  # those of a stretch would cover the line, which shows it
     lines = [] if levels is None else _level_lines(levels, found, marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
@@ -191,7 +194,7 @@ def gas_by_version(
                 lines,
                 looks,
                 above=min(above * len(named), CAPTIONS_PT / each),
-                what=gas_label.partition(" (")[0],
+                what=f"{gas_label.partition(' (')[0]}, log",
             )
             marks = marks.assign(**{one: [*map(place, marks["label"], marks[one])] for one in ("before", "after", "y")})
         else:
@@ -250,7 +253,7 @@ def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Col
             said.append(f"{number(end)}{'' if good else ' · failed'}")
             style.tip(mark, f"{_name(series)}: {plural(round(end), 'gas unit')}")
         style.gas_rows(axes, np.array(ends))
-        style.write_ends(axes, np.array(ends), said, gid="gas")
+        style.write_ends(axes, said, gid="gas")
     return axes
 
 
@@ -316,16 +319,16 @@ def _draw_in_rows(
 
     names = {series.label: _name(series) for series in found}
     style.name_rows(ax, [*names.values()], below=0.6, above=0.6 + above, beside=True)
-    style.write(ax, what, (1, -1), gid="range-name", offset=(5, 0), size="x-small", **BESIDE)
+    style.write(ax, what, (1, -1), gid="range-name", offset=(5, 0), size="x-small", **style.BESIDE)
     for label, span in spans.items():
         text = " to ".join(number(gas) for gas in dict.fromkeys(span) if 0 < gas < np.inf)
-        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **BESIDE)
+        style.write(ax, text, (1, rows[label]), gid="range", offset=(5, 0), size="x-small", **style.BESIDE)
     placed = [replace(series, gas=place(series.label, series.gas)) for series in found]
     levels = [line._replace(gas=place(line.series.label, line.gas)) for line in lines]
     for line, _ in _draw_readings(ax, placed, levels, looks):
         line.set_label("_nolegend_")
     for series in found:  # below the lowest gas of the row
-        _draw_failures(ax, _failures(series, found), rows[series.label] + FAILED_ROW, style.muted(ax))
+        _draw_failures(ax, _failures(series, found, inside=True), rows[series.label] + FAILED_ROW, style.muted(ax))
     return place
 
 
@@ -334,7 +337,7 @@ def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.Ti
 
     The height is a share of the axes' height.
     """
-    failing = [(series, failures) for series in found if (failures := _failures(series, found))]
+    failing = [(series, failures) for series in found if (failures := _failures(series, found, inside=False))]
     share = time.TIMELINE_ROW * time.timeline_rows(changes)
     rug = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP
     strip = rug + RUG_GAP * bool(failing) + share
@@ -543,15 +546,19 @@ def _set_gas(ax: Axes, found: Sequence[CallSeries], *, above: float) -> None:
     ax.margins(y=above / (1 - 2 * above))
 
 
-def _failures(series: CallSeries, found: Sequence[CallSeries]) -> list[tuple[float, float]]:
-    """Return the stretches in which a call has no result, except those too short to be seen."""
+def _failures(series: CallSeries, found: Sequence[CallSeries], *, inside: bool) -> list[tuple[float, float]]:
+    """Return the stretches in which a call has no result, except those too short to be seen.
+
+    Inside the axes, a reading at the first version is under the y axis.
+    """
     first, last = _span(found)
     known = series.versions[series.answered]
 
     def reach(start: float, end: float) -> float:
         return float(min(known[known > end], default=end) - max(known[known < start], default=start))
 
-    return [one for one in series.failures() if not len(known) or reach(*one) > MIN_FAILED * (last - first)]
+    least, start = MIN_FAILED * (last - first), first if inside else -np.inf
+    return [one for one in series.failures() if one[1] > start and (not len(known) or reach(*one) > least)]
 
 
 def _draw_failures(ax: Axes, failures: Sequence[tuple[float, float]], y: float, colour: Any, **place: Any) -> None:
@@ -576,11 +583,7 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause.
-
-    Steps of a drift have none: they would cover the line, which shows them.
-    """
-    steps = steps[~is_drift(steps)]
+    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause."""
     if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
         keys = ["label", "node", "stratum", "way_gas", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
@@ -627,7 +630,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", unnamed and any(_failures(one, found) for one in found), BAR | {"color": grey}),
+        ("no result", unnamed and any(_failures(one, found, inside=in_rows) for one in found), BAR | {"color": grey}),
     ]
     for text, there, look in entries:
         if there:

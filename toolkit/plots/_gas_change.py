@@ -125,7 +125,7 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
     texts = [_change_text(row) for row in plain_rows(rows)]
     style.gas_rows(ax, low, high)
-    style.write_ends(ax, high, texts, gid="change")
+    style.write_ends(ax, texts, gid="change")
 
 
 def _change_text(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit._present.text import ELLIPSIS, visible
+from toolkit._present.text import visible
 from toolkit.plots._style import (
     CHARACTER,
     as_text,
@@ -70,8 +70,8 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
-MIN_BOX_NAME = 4  # characters of a name in a box
-MAX_NUMBERED = 6  # boxes with a number
+BOX_MARGIN = 6  # points left and right of a name in a box
+MAX_NUMBERED = 9  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 70  # what is wider beside the axes leaves a margin which a legend can use
 
@@ -236,41 +236,41 @@ def _place_captions(
         line.set_ydata([0, 1 - 1.3 * size * max(crossed, default=0) / height])
 
 
-def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    """Label each box with the first of its names that fits, or with the beginning of the last one if it is wide.
+def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]], *, wanted: bool = True) -> None:
+    """Label each box with the first of its names that fits, on one line or two, and draw the legend.
 
-    The widest of the boxes that are too narrow have a number, which the legend explains, unless a name is empty.
+    The widest of the boxes in which none fits have a number, which the legend explains, unless a name is empty.
     """
-    pt = least_width(ax) / float(np.ptp(ax.get_xlim()))
-    widths = [box.get_width() * pt for box, *_ in boxes]
-    size = CHARACTER * size_of("font.") * 0.833
-    limits = [2 * size, (MIN_BOX_NAME + 1) * size]
-    narrow = [place for place, width in enumerate(widths) if limits[0] < width < limits[1] and all(boxes[place][2])]
-    numbers = sorted(sorted(narrow, key=lambda place: -widths[place])[:MAX_NUMBERED])
-    named = list(boxes)
-    for n, place in enumerate(numbers, 1):
+    pt, size = least_width(ax) / float(np.ptp(ax.get_xlim())), CHARACTER * 0.833 * size_of("font.")
+    two = least_height(ax) / float(np.ptp(ax.get_ylim())) > 2.4 * 0.833 * size_of("font.")
+    numbered = []
+    for place, (box, _, names) in enumerate(boxes):
+        shown = [name for one in names for name in ([one, _two_lines(one)] if two else [one])]
+        least = min(max(map(len, name.split("\n"))) for name in shown)
+        if 2 * size < box.get_width() * pt < size * least + BOX_MARGIN:
+            numbered.append(place)
+    numbered = sorted(sorted(numbered, key=lambda place: -boxes[place][0].get_width())[:MAX_NUMBERED])
+    named, rest = list(boxes), ax.get_legend_handles_labels()[0]
+    numbers: list[Line2D] = []
+    for n, place in enumerate(numbered, 1):
         box, text, names = boxes[place]
         named[place] = box, text, [str(n)]
-        ax.plot([], [], " ", label=f"{n}  {names[0]}")
-    Placed(ax, partial(_place_names, named))
+        numbers += ax.plot([], [], " ", label=f"{n}  {names[0 if is_wide(ax) else -1]}")
+    Placed(ax, partial(_place_names, ax, named))
+    legend_below(ax, [*numbers, *rest], wanted=wanted, needed=len(numbers))
 
 
-def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
+def _place_names(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
+    margin = BOX_MARGIN * figure_of(ax).dpi / 72
     for box, text, names in boxes:
-        inside = box.get_window_extent().width - 6
-        text.set_visible(True)
+        place = box.get_window_extent()
         for name in [*names, *map(_two_lines, names)]:
-            text.set(text=name, va="center" if "\n" in name else "center_baseline")
+            text.set(text=name, va="center" if "\n" in name else "center_baseline", visible=True)
             extent = text.get_window_extent()
-            if extent.width <= inside and extent.height <= box.get_window_extent().height:
+            if extent.width <= place.width - margin and extent.height <= place.height - 2 * ("\n" in name):
                 break
         else:
-            name = names[-1]
-            kept = len(name)
-            while kept >= MIN_BOX_NAME and text.get_window_extent().width > inside:
-                kept -= 1
-                text.set_text(f"{name[:kept]}{ELLIPSIS}")
-            text.set_visible(kept >= MIN_BOX_NAME)
+            text.set_visible(False)
 
 
 def _two_lines(name: str) -> str:
@@ -303,7 +303,7 @@ def legend_below(
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
-    left = 0.9 * names_width if names_width > _LONG_NAMES_PT or (alone and not is_wide(ax)) else 0.0
+    left = 0.9 * names_width if names_width > _LONG_NAMES_PT or not is_wide(ax) else 0.0
     width = free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()).replace("\n", " ") for one in handles]

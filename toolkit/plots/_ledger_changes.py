@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from toolkit._present.text import distinct_addresses, number, plural, times
 from toolkit.errors import InputError
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.plots._style import Colors
+    from toolkit.plots._style import Colors, Floats
 
 
 MAX_ROWS = 24  # fit a screen
-FACTOR_PT = 45  # points of the label of a factor
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,
@@ -51,7 +50,8 @@ def schedule_changes(
 
     There is one row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of
     parameters that changed by that factor. Parameters that were added or removed, or whose value was or became 0, have
-    no factor and are counted at the end of their row. If all parameters changed by one factor, it is said instead.
+    no factor and are counted beside their row. If all parameters changed by one factor, or none has a factor, it is
+    said instead.
 
     Parameters
     ----------
@@ -90,36 +90,51 @@ def schedule_changes(
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
-    title = f"Gas schedule: {plural(len(diff), 'parameter')} changed{cut}" if title is None else title
+    [kind] = kinds if len(kinds := {str(kind) for kind in diff["kind"]}) == 1 else ["changed"]
+    title = f"Gas schedule: {plural(len(diff), 'parameter')} {kind}{cut}" if title is None else title
     label = "new value / old value"
-    factor = _one_factor(diff)
-    height = 1.3 + 0.36 * max(0 if factor else len(shown), 2)
+    summary = _summary(diff)
+    height = 1.3 + 0.36 * max(0 if summary else len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             return style.nothing(axes, "no parameter differs")
-        if factor:
-            parts = ", ".join(f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups)
+        if summary:
+            parts = ", ".join(f"{figure_text(name, 30)}\N{NO-BREAK SPACE}({len(rows):,})" for name, rows in groups)
             axes.set_xlabel("")
             axes.spines[:].set_visible(False)
-            said = f"all {plural(len(diff), 'changed parameter')} {times(factor)}"
-            axes.text(0.5, 0.75, said, ha="center", gid="one-factor")
+            axes.text(0.5, 0.75, summary, ha="center", gid="summary")
             return style.nothing(axes, "\n".join(wrap(parts, int(10 * style.room(axes)))))
         _draw_schedule(axes, shown, colours)
-        for place, (_, rows) in enumerate(shown):
-            _name_others(axes, rows, place)
         handles, _labels = axes.get_legend_handles_labels()
         # Colours need a legend only if some parameters rose and others fell.
         legend_below(axes, handles, wanted=legend and len(handles) > 1)
     return axes
 
 
-def _one_factor(diff: pd.DataFrame) -> float | None:
-    """Return the factor by which all of several parameters changed, or None if they have none or others."""
-    before, after = (diff[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
-    if len(diff) == 1 or not (diff["kind"] == "changed").all() or not (before * after > 0).all():
-        return None
-    factors = np.unique(np.round(after / before, 9))
-    return float(factors[0]) if len(factors) == 1 else None
+def _summary(diff: pd.DataFrame) -> str:
+    """Return what happened to all parameters, if that was the same or none has a factor, else an empty text."""
+    factors, others = _factors(diff), _others(diff)
+    if len(factors):
+        same = len(diff) > 1 and not others and len(np.unique(factors)) == 1
+        return f"all {plural(len(diff), 'changed parameter')} {times(float(factors[0]))}" if same else ""
+    if len(others) == 1:
+        return f"{'all ' * (len(diff) > 1)}{plural(len(diff), 'parameter')} {others[0].partition(' ')[2]}"
+    return ", ".join(others)
+
+
+def _factors(rows: pd.DataFrame) -> Floats:
+    """Return the factors by which parameters changed, of those that have one."""
+    before, after = (rows[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
+    changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
+    factors: Floats = np.round(after[changed] / before[changed], 9)
+    return factors
+
+
+def _others(rows: pd.DataFrame) -> list[str]:
+    """Return how many parameters have no factor, by kind."""
+    zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
+    counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
+    return [f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any()]
 
 
 def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
@@ -133,45 +148,29 @@ def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
 def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours: Mapping[str, Any]) -> None:
     names = [f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups]
     style.name_rows(ax, names, below=0.6, above=0.6, beside=True)
-    powers = np.zeros(1)
+    powers, texts = np.zeros(1), []
     most = max(len(rows) for _, rows in groups)
     for place, (_, rows) in enumerate(groups):
-        before, after = (rows[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
-        changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
-        factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
+        factors, counts = np.unique(_factors(rows), return_counts=True)
         powers = np.append(powers, np.log10(factors))
         area = 24 + 320 * counts.astype(np.float64) / most
-        look: dict[str, Any] = {"alpha": 0.8, "linewidth": 0, "gid": "factor"}
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
-                look |= {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
-                ax.scatter(factors[chosen], np.full(chosen.sum(), place), **look)
-        if len(factors) == 1:
-            style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
-    if len(powers) == 1:
-        ax.set(xticks=[], xlabel="")
-        return
+                look: dict[str, Any] = {"color": colours[name], "alpha": 0.8}
+                ax.scatter(factors[chosen], [place] * chosen.sum(), s=area[chosen], linewidth=0, gid="factor", **look)
+                ax.plot([], [], "o", label=style.once(ax, name), **look)  # in the legend, of the usual size
+        texts.append(", ".join([*map(times, factors if len(factors) == 1 else ()), *_others(rows)]))
+    style.write_ends(ax, texts, gid="change")
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
     # A side without a parameter is a margin; the other reaches 10, so that a small change does not look large.
     fall, rise = (max(power, 1.0) if power > 0 else 0.1 for power in (-powers.min(), powers.max()))
     ends = 10 ** (-1.25 * fall), 10 ** (1.25 * rise)
-    ax.xaxis.set_major_locator(FixedLocator(style.log_ticks(*ends, style.free_width(ax) / FACTOR_PT)))
+    ax.xaxis.set_major_locator(style.LogTicks())
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(*ends)
-
-
-def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
-    """Write how many parameters have no factor: to the right of the axes, or in them if all are such parameters."""
-    zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
-    counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
-    text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
-    if text:
-        outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        at = float(bool(ax.collections))
-        style.write(ax, text, (at, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
 
 
 def state_changes(
@@ -263,5 +262,5 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         ax.spines[:].set_visible(False)
         return
     totals, _ = style.stacked_bars(ax, bars, named_above=named_above)
-    style.write_ends(ax, totals, [number(total) for total in totals.tolist()], gid="total")
+    style.write_ends(ax, [number(total) for total in totals.tolist()], gid="total")
     style.whole_ticks(ax.xaxis)

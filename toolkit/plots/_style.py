@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib import style as mpl_style
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import to_hex, to_rgb, to_rgba
+from matplotlib.colors import is_color_like, to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import ELLIPSIS, counted, listed, number, visible
@@ -31,7 +32,6 @@ from toolkit.gas._observations import Cause
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
@@ -76,8 +76,9 @@ MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside the
 # Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
 MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
 MAX_ROW = 0.6  # inches: the bar of a single row does not fill the axes
-MIN_REST = 8  # characters of a second line that is cut
+MIN_HEAD, MIN_MODULE = 5, 2  # characters of a name before its version, and of a module before its function
 WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
+BESIDE: Mapping[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -167,16 +168,25 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If `colors` contains a name that is not in the figure.
+        If `colors` contains a name that is not in the figure, or something that is not a colour.
     """
     defaults = {name: tone(colour) for name, colour in defaults.items()}
     if not isinstance(colors, Mapping):
-        given = [colors] if isinstance(colors, str) else list(colors or ())
+        given = checked([colors] if isinstance(colors, str) else () if colors is None else colors)
         return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else defaults
     if unknown := [name for name in colors if name not in defaults]:
         there = listed((visible(repr(name), 60) for name in defaults), 8)
         raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; expected {there or 'none'}")
+    checked(colors.values())
     return defaults | dict(colors)
+
+
+def checked(colours: Any) -> list[Any]:
+    """Return colours as a list; raise InputError if one is not a colour."""
+    found = list(colours) if isinstance(colours, Iterable) else [colours]
+    if wrong := [one for one in found if not is_color_like(one)]:
+        raise InputError(f'colors: expected colours such as "red" or "#0072b2", got {visible(repr(wrong[0]), 60)}')
+    return found
 
 
 def cycle_colours(positions: Sequence[int]) -> list[Any]:
@@ -184,7 +194,7 @@ def cycle_colours(positions: Sequence[int]) -> list[Any]:
 
     The colours of ``dark_background`` are not used, so that a call has one hue in light and dark figures. A call has
     the colour of its position, one of those that are far apart; if another call has it already, the first that is free;
-    the colour of text if none is.
+    grey if none is.
     """
     own = mpl.rcParams["axes.prop_cycle"]
     usual = own in (one["axes.prop_cycle"] for one in (mpl.rcParamsDefault, mpl_style.library["dark_background"]))
@@ -195,7 +205,7 @@ def cycle_colours(positions: Sequence[int]) -> list[Any]:
         taken.setdefault(position % apart, position)
     free = (place for place in range(len(cycle)) if place not in taken)
     places = [place if taken[place := one % apart] == one else next(free, None) for one in positions]
-    return [ink() if place is None else cycle[place] for place in places]
+    return [GREY if place is None else cycle[place] for place in places]
 
 
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
@@ -273,13 +283,9 @@ def drawing(
     Raises
     ------
     InputError
-        If both `ax` and `figsize` are given.
+        If `ax` is not Axes, `figsize` is not a width and a height, or both are given.
     """
-    if ax is not None and figsize is not None:
-        raise InputError(
-            "figsize applies only to a new figure; to resize the figure of ax, use "
-            "ax.figure.set_size_inches(width, height)"
-        )
+    _check_place(ax, figsize)
     # Text from users and the chain is never drawn by TeX, which can read files. `matplotlib.rc_context` would restore
     # all settings, including those that a notebook's first figure makes when it loads the backend, and hide the figure.
     before = mpl.rcParams["text.usetex"]
@@ -309,6 +315,20 @@ def drawing(
         mpl.rcParams["text.usetex"] = before
 
 
+def _check_place(ax: Any, figsize: Any) -> None:
+    """Raise InputError unless a figure can be drawn on Axes, or in a size; at most one is given."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise InputError(f"ax: expected Axes, such as plt.figure().subplots(), got {type(ax).__name__}")
+    if ax is not None and figsize is not None:
+        raise InputError(
+            "figsize applies only to a new figure; to resize the figure of ax, use "
+            "ax.figure.set_size_inches(width, height)"
+        )
+    sides = [1, 1] if figsize is None else np.ravel(np.asarray(figsize, dtype=object)).tolist()
+    if len(sides) != 2 or not all(isinstance(side, int | float) and 0 < side < np.inf for side in sides):  # noqa: PLR2004
+        raise InputError(f"figsize: expected a width and a height in inches, such as (7, 4), got {figsize!r:.60}")
+
+
 def figure_of(ax: Axes) -> Figure:
     """Return the figure on which axes are drawn, the outermost if figures are nested."""
     return cast("Figure", ax.get_figure(root=True))
@@ -324,6 +344,7 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, n
 
     In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike.
     """
+    _check_place(ax, figsize)
     if ax is not None:
         width, height = room(ax), row_space(ax)
     elif figsize is not None:
@@ -331,7 +352,7 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, n
     else:
         return most
     limit = name_limit(width, NARROW_NAMES, 0.75 * size_of("ytick.label"))
-    shown = [shortened(name.replace("\n", ", "), limit) for name in names]
+    shown = [_cut(name, limit) for name in names]
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
     return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
 
@@ -389,12 +410,20 @@ def nothing(ax: Axes, text: str) -> Axes:
 
 
 def name_rows(
-    ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5, beside: bool = False
+    ax: Axes,
+    names: Sequence[str],
+    *,
+    shift: float = 0.0,
+    below: float = 0.5,
+    above: float = 0.5,
+    beside: bool = False,
+    width: float = 0.0,
 ) -> bool:
     """Name the rows of a figure from top to bottom; names are `shift` below the middle of their rows.
 
     In narrow axes with high rows, each name is above its row instead, unless `beside` is true: long names beside the
-    rows would leave no room for the axes. Names that are too long are cut in the middle, since many differ at the end.
+    rows would leave no room for the axes. They have `width` inches there, or those of the axes. Names that are too long
+    are `shortened`.
 
     Returns
     -------
@@ -406,8 +435,8 @@ def name_rows(
     share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
     two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
     lines = [name.split("\n") if two else [name] for name in names]
-    longest = max((len(line) for name in lines for line in name), default=0)
-    full, width = size_of("ytick.label"), max(room(ax), inside * free_width(ax) / 72)
+    longest = max((len(line.replace("\n", ", ")) for name in lines for line in name), default=0)
+    full, width = size_of("ytick.label"), (inside and width) or max(room(ax), inside * free_width(ax) / 72)
     fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
     limit = name_limit(width, share, size)
@@ -424,19 +453,32 @@ def name_rows(
 
 
 def _cut(name: str, limit: int) -> str:
-    """Return the lines of a name as one; if that is too long, the end of a long second line is cut out."""
+    """Return the lines of a name as one; if that is too long, the second without its end, the first `shortened`."""
     first, _, rest = name.partition("\n")
-    free = limit - len(first) - 2
-    long = len(rest) > max(free, len(first)) and free >= MIN_REST
-    return f"{first}, {rest[: free - 1]}{ELLIPSIS}" if long else shortened(name.replace("\n", ", "), limit)
+    if not rest or len(name) < limit:
+        return shortened(name.replace("\n", ", "), limit)
+    first = shortened(first, max(limit - len(rest) - 2, limit // 2))
+    return f"{first}, {rest[: limit - len(first) - 3]}{ELLIPSIS}"
 
 
 def shortened(name: str, limit: int) -> str:
-    """Return a name with its middle cut out: names often differ at their ends."""
+    """Return a name without the end of its module if it is too long; if it still is, with its middle cut out.
+
+    Names often differ at their ends. What follows a middle dot, such as a version, is whole.
+    """
     if len(name) <= limit:
         return name
-    start = name[: limit // 2].rstrip("\\ ")  # half of an escaped dollar sign would be drawn as a backslash
-    return f"{start}{ELLIPSIS}{name[len(name) - (limit - 1) // 2 :]}"
+    head, dot, end = name.rpartition(" · ")
+    head, end = (head, dot + end) if len(dot + end) <= limit - MIN_HEAD else (name, "")
+    limit -= len(end)
+    if found := re.match(r"((?:\w+::)*\w+)(::\w.*)", head):
+        module, head = found.groups()
+        free = limit - len(head) - 1
+        head = f"{module[:free]}{ELLIPSIS}{head}" if free >= MIN_MODULE else head.removeprefix("::")
+    if len(head) > limit:
+        start = head[: limit // 2].rstrip("\\ ")  # half of an escaped dollar sign would be drawn as a backslash
+        head = f"{start}{ELLIPSIS}{head[len(head) - (limit - 1) // 2 :]}"
+    return head + end
 
 
 def longest_name(ax: Axes) -> int:
@@ -457,17 +499,12 @@ def beside(ax: Axes) -> float:
     return CHARACTER * tick_size * longest_name(ax) + upright
 
 
-def write_ends(ax: Axes, ends: Floats, texts: Sequence[str], *, gid: str) -> None:
-    """Write a text at the end of each row, and widen the x axis, on which all else is drawn, so that it fits inside."""
-    for place, (end, text) in enumerate(zip(ends.tolist(), texts, strict=True)):
-        write(ax, text, (end, place), gid=gid, offset=(7, 0))
-    size = CHARACTER * 0.833 * size_of("font.")
-    shares = np.minimum([(len(text) + 1) * size / free_width(ax) for text in texts], 0.8)
-    scale = ax.xaxis.get_transform()
-    low, *places = scale.transform(np.append(ax.dataLim.x0, ends))
-    reach = max(low + (np.array(places) - low) / (1 - shares), default=low)
+def write_ends(ax: Axes, texts: Sequence[str], *, gid: str) -> None:
+    """Write a text to the right of each row, outside the axes: inside, it would take up width or lie on marks."""
+    size = "small" if row_space(ax) / len(texts) >= MIN_ROW_WITH_FULL_TEXT else "x-small"
+    for place, text in enumerate(texts):
+        write(ax, text, (1, place), gid=gid, offset=(6, 0), size=size, **BESIDE)
     ax.margins(x=0.02)
-    ax.update_datalim([(float(scale.inverted().transform(reach)) or 1.0, 0)])
 
 
 def write(
@@ -511,6 +548,14 @@ def _quantity(value: float, _: object) -> str:  # a function with a name, so tha
 NUMBERS = FuncFormatter(_quantity)
 
 
+def _label_room(axis: Any, characters: int) -> float:
+    """Return how many labels of so many characters an axis has room for, as it is drawn."""
+    across = isinstance(axis, XAxis)
+    box, size = axis.axes.bbox, size_of("xtick.label" if across else "ytick.label")
+    length = 72 * (box.width if across else box.height) / figure_of(axis.axes).dpi
+    return float(length / (size * (CHARACTER * characters + 2 if across else 2.4)))
+
+
 class WholeTicks(MaxNLocator):
     """Ticks at whole numbers from 0 up, as many as there is room to label when the figure is drawn."""
 
@@ -519,15 +564,13 @@ class WholeTicks(MaxNLocator):
         self._axis, self._characters = axis, characters
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        across = isinstance(self._axis, XAxis)
-        box, size = self._axis.axes.bbox, size_of("xtick.label" if across else "ytick.label")
         long = self._characters or len(f"{max(abs(vmin), abs(vmax)):,.0f}")
-        length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
-        each = size * (CHARACTER * long + 2 if across else 2.4)
-        self.set_params(nbins=int(np.clip(length / each, 2, 6)))
+        most = _label_room(self._axis, long)
+        self.set_params(nbins=int(np.clip(most, 2, 6)))
         margin = 0.02 * (vmax - vmin)  # ticks at both ends of the data are as many as without margins
         ticks = np.asarray(super().tick_values(vmin + margin, vmax - margin))
-        return ticks[(ticks >= 0) & (ticks == np.round(ticks))]
+        ticks = ticks[(ticks >= max(vmin, 0)) & (ticks <= vmax) & (ticks == np.round(ticks))]
+        return ticks[:: int(np.ceil(len(ticks) / (int(most) + 1))) or 1]
 
 
 def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
@@ -538,9 +581,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     if log:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
-        across, each = (free_width(ax) / 72, 45) if side == "x" else (0.9 * row_space(ax), 24)
-        ticks = log_ticks(least, high, 72 * across / each)
-        axis.set_major_locator(FixedLocator([*([0.0] * (low == 0)), *(tick for tick in ticks if tick >= 1)]))
+        axis.set_major_locator(LogTicks(least=1))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(NUMBERS)  # after the scale, which sets a formatter
     else:
@@ -548,17 +589,28 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
     return log
 
 
-def log_ticks(low: float, high: float, labels: float) -> list[float]:
-    """Return ticks of a logarithmic axis with room for so many labels: powers of ten, and 2 and 5 between them.
+class LogTicks(Locator):
+    """Ticks of a logarithmic axis: powers of ten, and 2 and 5 between them if there is room when the figure is drawn.
 
-    There are more ticks beyond `low` and `high`, for the margins.
+    Those below `least` are left out, except 0 if the axis shows it.
     """
-    first, last = np.log10(low), np.log10(high)
-    inside = np.floor(last) - np.ceil(first)  # decades between the powers of ten, one less than there are
-    every = max(int(np.ceil(inside / labels)), 1)
-    powers = 10.0 ** (every * np.arange(np.floor(first / every), np.ceil(last / every) + 1))
-    fine = 3 * (last - first) < labels or inside < 1  # one label is not a scale
-    return [float(tick) for tick in np.outer(powers, (1, 2, 5) if fine else (1,)).ravel()]
+
+    def __init__(self, least: float = 0.0) -> None:
+        self._least = least
+
+    def __call__(self) -> Any:
+        return [] if self.axis is None else self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        room = _label_room(self.axis, len(f"{vmax:,.0f}"))
+        first, last = np.log10(max(vmin, self._least)), np.log10(vmax)
+        inside = np.floor(last) - np.ceil(first)  # decades between the powers of ten, one less than there are
+        every = max(int(np.ceil(inside / room)), 1)
+        powers = 10.0 ** (every * np.arange(np.floor(first / every), np.ceil(last / every) + 1))
+        each = 2.2 if isinstance(self.axis, XAxis) else 1.7  # labels in a decade; those of 1 and 2 are the nearest
+        fine = each * (last - first) < room or inside < 1  # one label is not a scale
+        ticks = np.outer(powers, (1, 2, 5) if fine else (1,)).ravel()
+        return [0.0] * bool(vmin <= 0) + [float(tick) for tick in ticks if tick >= self._least]
 
 
 def gas_rows(ax: Axes, *values: Floats) -> None:

@@ -301,6 +301,8 @@ def test_a_single_failed_reading_can_be_seen() -> None:
     assert not artists(gas_by_version(near), "failures")
     (point,) = artists(gas_by_version(near.iloc[[0, -1]]), "failures")
     assert point.get_marker() == "s"
+    rows = pd.concat([near.iloc[[0, -1]].assign(label=f"call {n}") for n in range(8)])
+    assert not artists(gas_by_version(rows), "failures")  # in rows, it would be under the axis
 
 
 @pytest.mark.parametrize("width", [5.0])
@@ -583,3 +585,22 @@ def test_a_known_step_between_readings_of_a_plan_is_drawn() -> None:
     assert (2_503, step["gas_after"]) in points
     assert np.isnan(artists(alone, "gas-line")[0].get_ydata()).any()
     assert not np.isnan(line.get_ydata()).any()
+
+
+def test_every_known_step_of_a_drift_is_in_the_line_but_a_stretch_has_no_marks() -> None:
+    """Whatever the plan has of them; a stretch of one step, which has its own row in `gas_change`, has its own mark."""
+    label, others = "names registered", {"source": "view@version", "exact": True, "cause": "state"}
+    ends = [(2_100, 40, 44), (2_200, 44, 48), (2_300, 48, 52), (2_400, 52, 56), (2_800, 300, 306)]
+    rows = [
+        {"label": label, "version_before": at - 1, "version_after": at, "gas_before": low, "gas_after": high} | others
+        for at, low, high in ends
+    ]
+    rows.append(rows[-1] | {"version_before": 2_599, "version_after": 2_600, "gas_before": 56, "gas_after": 300})
+    rows[-1]["cause"] = "schedule"
+    frame = synthetic_run.observations()
+    planned = frame[frame["ledger_version"].isin([2_000, 3_000])]
+    ax = gas_by_version(planned, calls=[label], steps=synthetic_run.frame(rows, synthetic_run.STEP_TYPES))
+    (line,) = artists(ax, "gas-line")
+    points = {tuple(point) for point in line.get_xydata()}
+    assert points >= {(at, gas) for at, *both in ends for gas in both}
+    assert [float(x) for mark in artists(ax, "change-state") for x in mark.get_xdata()] == [2_800]

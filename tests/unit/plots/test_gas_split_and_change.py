@@ -39,15 +39,16 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "transfer 100",
         "register a taken name",
-        "registrations (last of 41)\nsucceeding",
-        "registrations (last of 11)\nfailing",
+        "registrations\nsucceeding (last of 41)",
+        "registrations\nfailing (last of 11)",
     ]
     committed = synthetic_run.observations().query("source == 'committed'")
     last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
     assert parts["total"].tolist() == [998, 93, *last]
-    assert texts(ax, "total")[:2] == ["998 (rounding +1)", "93 (rounding +1) · failed"]
+    assert texts(ax, "total")[:2] == ["998", "93 · failed"]
     assert texts(ax, "total")[3].endswith(" · failed")
     assert "gas units" in ax.get_xlabel()
+    assert "parts rounded" in [text.get_text() for text in ax.get_legend().get_texts()]  # 398 and 199 and 400 are 997
 
 
 @pytest.mark.parametrize("size", [None, (4, 3)])
@@ -59,7 +60,7 @@ def test_storage_that_dwarfs_the_rest_is_beside_it_on_its_own_scale(size: tuple[
     ax = gas_breakdown(frame, figsize=size)
     main, storage = ax.figure.axes
     assert main is ax
-    assert texts(ax, "part") == ["44", "21", "49", "12"]
+    assert texts(ax, "part") == ["44", "49", "21", "12"]
     assert texts(ax, "total") == ["65 of 4,369", "61"]
     assert [bar.get_width() for bar in storage.patches] == [4_304, 0]
     assert texts(storage, "total") == ["4,304", ""]
@@ -167,7 +168,12 @@ def test_a_breakdown_is_drawn_again_on_its_axes() -> None:
     for _ in range(2):
         assert gas_breakdown(synthetic_run.observations(), ax=axes) is axes
     assert len(axes.containers) == 6
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["execution", "io", "storage"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "execution",
+        "io",
+        "storage",
+        "parts rounded",
+    ]
 
 
 def test_a_drift_that_ends_where_it_began_spans_what_it_cost_between() -> None:

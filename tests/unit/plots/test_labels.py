@@ -13,6 +13,7 @@ from matplotlib.cbook import is_math_text
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.text import visible
 from toolkit.plots._labels import figure_text, spread
+from toolkit.plots._style import shortened
 
 
 @given(st.lists(st.floats(0, 300), max_size=30))
@@ -57,3 +58,19 @@ def test_figure_text_uses_the_fonts_that_are_set() -> None:
     assert figure_text("🚀 é Ж") == "□ é Ж"
     with mpl.rc_context({"font.family": ["STIXNonUnicode"]}):
         assert "Ж" not in figure_text("Ж")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "shown"),
+    [
+        ("order book depth · 3,561 to 4,136", 25, "orde…pth · 3,561 to 4,136"),
+        ("aptos_account::transfer", 20, "aptos_acc…::transfer"),
+        ("registry::register(zoe)", 14, "register(zoe)"),
+        ("order_book::place(true, 100)", 14, "place(t…, 100)"),
+        ("transfer", 8, "transfer"),
+    ],
+)
+def test_a_name_loses_its_module_before_its_function_and_never_its_version(name: str, limit: int, shown: str) -> None:
+    """A version that is cut would be another version."""
+    assert shortened(name, limit) == shown
+    assert len(shown) <= limit

@@ -73,8 +73,7 @@ def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
     circles = ax.findobj(lambda artist: artist.get_gid() == "factor")
     assert [circle.get_offsets().tolist() for circle in circles] == [[[10, 0]], [[0.5, 1]]]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["instr (3)", "txn (2)"]
-    assert texts(ax, "factor-name") == ["×10", "×0.5"]
-    assert texts(ax, "without-factor") == ["1 added", "1 from or to zero"]
+    assert texts(ax, "change") == ["×10, 1 added", "×0.5, 1 from or to zero"]
 
 
 def test_ticks_are_factors_both_ways() -> None:
@@ -102,8 +101,10 @@ def test_a_schedule_without_factors_tells_what_it_has() -> None:
     ax = schedule_changes(schedule([("txn.a", "changed", 3, 3), ("txn.b", "unchanged", 1, 1)]))
     assert ax.get_title() == "Gas schedule: 0 parameters changed"
     ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "added", None, 1)]))
-    [text] = [text for text in ax.texts if text.get_gid() == "without-factor"]
-    assert (text.get_text(), text.xy[0], list(ax.get_xticks())) == ("2 added", 0, [])
+    assert ax.get_title() == "Gas schedule: 2 parameters added"
+    assert (texts(ax, "summary"), list(ax.get_xticks())) == (["all 2 parameters added"], [])
+    ax = schedule_changes(schedule([("txn.a", "added", None, 3), ("txn.b", "removed", 1, None)]))
+    assert texts(ax, "summary") == ["1 added, 1 removed"]
 
 
 def test_changes_of_one_each_are_a_list_of_their_kinds() -> None:
@@ -119,5 +120,5 @@ def test_changes_of_one_each_are_a_list_of_their_kinds() -> None:
 def test_one_factor_of_all_parameters_is_said(after: int, said: list[str]) -> None:
     """Circles at one place would show nothing; two factors are drawn."""
     ax = schedule_changes(schedule([("instr.add", "changed", 1, 10), ("txn.min", "changed", 2, after)]))
-    assert texts(ax, "one-factor") == said
+    assert texts(ax, "summary") == said
     assert bool(ax.collections) == (not said)

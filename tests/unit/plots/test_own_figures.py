@@ -59,6 +59,29 @@ def test_a_figure_has_one_title_and_its_size(draw: Callable[..., Any]) -> None:
         draw(ax=ax, figsize=(3, 3))
 
 
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [("ax", plt.Figure()), ("figsize", 4), ("figsize", (0, 3)), ("figsize", (4, "3")), ("colors", "nocolour")],
+)
+def test_a_wrong_place_size_or_colour_is_an_input_error(draw: Callable[..., Any], option: str, given: object) -> None:
+    """Each figure names the option; none draws first."""
+    with pytest.raises(InputError, match=f"^{option}: expected"):
+        draw(**{option: given})
+
+
+def test_calls_beyond_the_palette_are_grey_whatever_is_drawn() -> None:
+    """No two calls have one colour but grey, and a smaller figure, which drops some, has the same."""
+    rows = [(f"call {n}", v, 5 + (v > 50)) for n in range(14) for v in (0, 100)]
+    frame = pd.DataFrame(rows, columns=["label", "ledger_version", "gas_used"]).assign(source="view@version")
+    found = []
+    for size in (None, (4, 3)):
+        lines = artists(plots.gas_by_version(frame, figsize=size), "gas-point")
+        found.append([to_hex(line.get_color()) for line in lines])
+    assert found[0][-2:] == [to_hex("#8c959f")] * 2
+    assert len({*found[0]}) == 13
+    assert {*found[1]} <= {*found[0]}
+
+
 def test_the_legend_of_a_user_has_every_entry(draw: Callable[..., Any]) -> None:
     """`Axes.legend` finds labelled artists, each name once; `colors` are those of its entries."""
     ax = draw()
@@ -156,7 +179,7 @@ def test_rows_in_a_grid_are_named_and_fit() -> None:
     figure.draw_without_rendering()
     for ax in axes.flat:
         box = ax.get_window_extent()
-        assert box.width > 0.33 * figure.bbox.width
+        assert box.width > 0.3 * figure.bbox.width
         rows = [text for text in (*ax.get_yticklabels(), *ax.texts) if text.get_gid() != "part" and text.get_text()]
         places = [text.get_window_extent() for text in rows]
         assert not any(a.overlaps(b) for n, a in enumerate(places) for b in places[n + 1 :])
