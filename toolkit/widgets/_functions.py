@@ -700,8 +700,9 @@ class FunctionState(FormState):
         if typed and draft.of not in {"", function_name(draft)}:
             left = {**left, draft.of: draft}
             draft = replace(draft, arguments=(), raw="", type_arguments=())  # of another function
-        back = left.get(function_name(draft)) if typed and other else None
-        if back is not None and not (draft.arguments or draft.raw.strip() or any(draft.type_arguments)):
+        blank = not (draft.arguments or draft.raw.strip() or any(draft.type_arguments))
+        back = left.get(function_name(draft)) if typed and other and blank else None
+        if back is not None:
             names = ("arguments", "raw", "type_arguments", "lead")
             draft = replace(draft, **{name: getattr(back, name) for name in names})
         function, call = self.known(draft)

@@ -11,7 +11,6 @@ const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
-const NONE = "No matching function.";
 const AS_CODE = "As code";
 const RUNNING = "Still running: Cancel first.";
 const WAITS = "Waiting for the node\u2026";
@@ -336,7 +335,7 @@ function render({ model, el }) {
     if (!listed.list.children.length) closeHits();
   }
   function showHits() {
-    const { query, hits = [], error, total = 0 } = get("_hits") || {};
+    const { query, hits = [], error = "", total = 0 } = get("_hits") || {};
     if (!listed || guided || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
     active = hits.findIndex(([name]) => name === marked); // the same search may be answered twice
     const only = hits.length === 1 && hits[0][0] === query.trim();
@@ -350,7 +349,7 @@ function render({ model, el }) {
         return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
       }),
     );
-    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: (error || NONE).replaceAll("`", "'") }));
+    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error.replaceAll("`", "'") }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
