@@ -203,6 +203,8 @@ def test_calls_run_in_order_on_a_fork(form, shots):
     page.get_by_role("button", name="Run this call first, then another").click()
     before = page.get_by_role("group", name="Calls that run before this one").get_by_role("button")
     expect(before).to_contain_text("0xfa17::vault::deposit from alice")
+    page.get_by_role("tab", name="curl").click()
+    expect(page.get_by_role("button", name=re.compile("^Copy"))).to_have_count(0)  # there is only a reason
     page.get_by_label("amount u64").fill("7")
     page.get_by_label("amount u64").press("Control+Enter")
     expect(page.get_by_role("status").first).to_contain_text("on a fork of version 3,000, after 1 call")
@@ -507,6 +509,8 @@ def test_a_node_that_never_answers_is_cancelled(bare, shots):
             expect(status).to_have_text("Cancelled.")
             page.get_by_role("button", name="Simulate", exact=True).press("Enter")
             expect(status).to_have_text("Simulating\u2026")
+            page.keyboard.press("Control+Enter")  # is not lost without a word
+            expect(status).to_contain_text("Cancel first")
             page.get_by_label("Sender", exact=True).fill("0xca7")
             page.screenshot(path=shots / "form_waits.png")
             cancel.press("Enter")
@@ -705,6 +709,44 @@ def test_a_form_of_thirty_fields_is_small(node, bare):
         own = {name: value for name, value in builder.get_state().items() if name not in {"_esm", "_css"}}
         assert len(str(own)) < 20_000
         builder.close()
+
+
+def test_a_failure_of_the_sender_is_shown_while_it_has_the_focus(form):
+    """After a run; while an address is typed, it is incomplete and not wrong."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    sender = shown.page.get_by_label("Sender", exact=True)
+    sender.fill("0xdead")
+    sender.press("Control+Enter")
+    expect(sender).to_have_attribute("aria-invalid", "true")
+    expect(sender).to_be_focused()
+    sender.fill("0xdead beef")
+    shown.settled()
+    assert sender.get_attribute("aria-invalid") is None
+
+
+def test_a_python_that_does_not_answer_is_said(form, shots):
+    """An edit ends what is said of the last result and the last entry; after 5 s the form says why nothing follows."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    page, status = shown.page, shown.page.locator(".ltk-status")
+    amount = page.get_by_label("amount u64")
+    amount.press("Control+Enter")
+    expect(status).to_contain_text("Success")
+    expect(page.get_by_text("= 0.000001 APT")).to_be_visible()
+    shown.settled()
+    page.evaluate("[window.answered, window.tell] = [window.tell, () => {}]")
+    amount.fill("77")
+    expect(status).to_be_empty()
+    expect(page.get_by_text("= 0.000001 APT")).to_have_count(0)
+    expect(status).to_contain_text("No answer from Python")
+    page.screenshot(path=shots / "form_silent.png", full_page=True)
+    page.evaluate("window.tell = window.answered")
+    amount.press("Control+Enter")
+    expect(status).to_contain_text("Success")
+    expect(page.get_by_text("= 0.00000077 APT")).to_be_visible()
 
 
 def test_a_restarted_kernel_is_said(form):

@@ -55,7 +55,7 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
     page.get_by_role("combobox", name="Function").focus()
     keys.type("0x1::coin::supply")
     keys.press("Escape")
-    page.get_by_label("Type 1").fill("0x1::aptos_coin::AptosCoin")
+    page.get_by_label("T0").fill("0x1::aptos_coin::AptosCoin")
     page.get_by_label("Label").fill("supply")
     page.get_by_label("Call to edit").focus()
     keys.press("ArrowUp")

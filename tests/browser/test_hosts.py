@@ -72,6 +72,14 @@ def test_forms_in_a_row_go_on_below(bare, form, shots):
     assert two["x"] + two["width"] <= 800
     assert three["y"] > one["y"] + one["height"]
     shown.page.screenshot(path=shots / "hbox.png")
+    shown.look("light", 250)  # as beside JupyterLab's file browser in a small window: no wider than its container
+    assert all(each.bounding_box()["width"] <= 250 for each in shown.page.locator(".widget-hbox > .ltk").all())
+
+
+def test_a_form_is_not_wider_than_its_cell(bare, form):
+    """As beside JupyterLab's file browser in a small window."""
+    shown = bare(form, width=240)
+    assert shown.page.locator(".ltk-inside").bounding_box()["width"] <= 240
 
 
 def test_a_printed_page_shows_the_picture_at_once(page, form, shots):

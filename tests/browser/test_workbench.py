@@ -41,9 +41,10 @@ def test_a_node_is_connected_to_and_changed_from_the_keyboard(bench):
     keys.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("ftp")
     assert page.locator(".ltk-forms").get_attribute("inert") is not None  # nothing runs on the node of before
-    expect(page.get_by_text("The forms below still use embedded")).to_be_visible()
+    expect(page.get_by_text("The forms wait until you connect.")).to_be_visible()
     page.get_by_role("button", name="Keep using embedded").click()
     assert page.locator(".ltk-forms").get_attribute("inert") is None
+    expect(page.get_by_role("status").first).to_be_empty()
     page.get_by_label("Node").select_option("Another URL")
     page.get_by_label("URL").fill(made.node.url)
     keys.press("Enter")

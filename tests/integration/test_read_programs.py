@@ -15,6 +15,7 @@ import toolkit
 from tests.faults import faulty
 from toolkit import embedded
 from toolkit.widgets import SimulationBuilder, TableItemBuilder, ViewBuilder
+from toolkit.widgets._messages import NoProgram
 
 SIZE = "0xcafe::registry::size"
 
@@ -63,10 +64,10 @@ def test_the_curl_commands_of_an_item_read_the_same(node):
 
 @pytest.mark.parametrize("versions", ["2026-05-01..2026-06-01/3", "4000:-1/4", [300, 4_500]])
 def test_many_versions_are_not_for_curl(node, versions):
-    """The text says what to use instead."""
+    """There is a reason in its place, which says what to use instead."""
     builder = ViewBuilder(node, function=SIZE)
     builder.versions = versions
-    assert dict(builder._programs)["curl"] == "# curl reads only one version. To read several, use the Python program."
+    assert isinstance(dict(builder._programs)["curl"], NoProgram)
     builder.close()
 
 

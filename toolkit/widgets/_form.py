@@ -50,6 +50,7 @@ class Pictured(anywidget.AnyWidget):
 
     _key = Unicode().tag(sync=True)  # identifies the picture, which the browser hides
     _status = shown(parts.Status())
+    _heard = Unicode().tag(sync=True)  # id of the last message that was handled: a browser without answers says so
     _displayed = False
 
     def close(self) -> None:
@@ -60,6 +61,12 @@ class Pictured(anywidget.AnyWidget):
         super().close()
 
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
+        message = parts.message_of(content)
+        if message is not None:
+            self._do(message)
+            self._heard = message.id
+
+    def _do(self, message: parts.Message) -> None:
         """React to a message of the browser."""
         raise NotImplementedError
 
@@ -400,7 +407,7 @@ class Builder(Pictured):
         """Return the message to show after a successful check."""
         raise NotImplementedError
 
-    def _programs_of(self, request: Any) -> dict[str, str]:
+    def _programs_of(self, request: Any) -> parts.Programs:
         """Return programs that send the request, by name, including ``Python``."""
         raise NotImplementedError
 
@@ -473,7 +480,7 @@ class Builder(Pictured):
                 for name in self._mirrored:
                     setattr(self, name, now.trait(name))
                 self._spec, self._draft, self.request = now.fields, now.entries, now.request
-                made = {} if now.request is None else self._programs_of(now.request)
+                made: parts.Programs = {} if now.request is None else self._programs_of(now.request)
                 self._programs = () if now.code_note == events.UNFILLED else tuple(made.items())
                 self.set_trait("python", "" if now.code_note else made.get("Python", ""))
         if answered:
@@ -658,10 +665,7 @@ class Builder(Pictured):
         with self._lock:
             super()._handle_msg(msg)
 
-    def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
-        message = parts.message_of(content)
-        if message is None:
-            return
+    def _do(self, message: parts.Message) -> None:
         if message.draft is not None and (draft := self._typed(message.draft)).seq > self._now.entries.seq:
             self._draft = draft
         run = getattr(self, f"_do_{message.do}", None)

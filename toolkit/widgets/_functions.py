@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Unicode
 
-from toolkit._present.messages import shorten
+from toolkit._present.messages import did_you_mean, shorten
 from toolkit._present.text import plural
 from toolkit.client._abis import AbisAt, encode_arguments, function_abi
 from toolkit.client._accounts import account_pages
@@ -660,6 +660,8 @@ class FunctionState(FormState):
         The function in the form.
     call : ResolvedCall or None
         The function with its type arguments, whose arguments have fields.
+    left : mapping of str to FunctionDraft
+        The last entries of each function whose name was then edited: they return with the name.
     """
 
     functions: Mapping[str, ResolvedFunction | None] = dataclasses.field(default_factory=dict)
@@ -667,6 +669,7 @@ class FunctionState(FormState):
     assets: Mapping[str, Asset] = dataclasses.field(default_factory=dict)
     function: ResolvedFunction | None = None
     call: ResolvedCall | None = None
+    left: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def code_note(self) -> str:
@@ -691,18 +694,24 @@ class FunctionState(FormState):
         typed : bool
             Whether the entries come from the browser.
         """
-        draft, last = self.entries, self.call
+        draft, last, left = self.entries, self.call, self.left
         other = draft.function != before.entries.function
         looked = {} if other or draft.type_arguments != before.entries.type_arguments else self.looked
         if typed and draft.of not in {"", function_name(draft)}:
+            left = {**left, draft.of: draft}
             draft = replace(draft, arguments=(), raw="", type_arguments=())  # of another function
+        blank = not (draft.arguments or draft.raw.strip() or any(draft.type_arguments))
+        back = left.get(function_name(draft)) if typed and other and blank else None
+        if back is not None:
+            names = ("arguments", "raw", "type_arguments", "lead")
+            draft = replace(draft, **{name: getattr(back, name) for name in names})
         function, call = self.known(draft)
         same = last is not None and call is not None and last.function.name == call.function.name
         draft = in_step(
             draft,
             None if call is None else call.layouts,
             found,
-            before=last.layouts if same and last is not None else None,
+            before=call.layouts if back and call else last.layouts if same and last else None,
             parse=lambda raw: parse_arguments(raw, Findings()),
             encode=lambda values: [] if call is None else call.encode(values),
             spell=arguments_text,
@@ -715,7 +724,8 @@ class FunctionState(FormState):
                 found.errors["type_arguments"] = words
         draft = replace(draft, of="" if function is None else function.name)
         strict = self.strict and not (typed and other)  # the fields of another function are new
-        made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
+        about: dict[str, Any] = {"function": function, "call": call, "left": left}
+        made = dataclasses.replace(self, entries=draft, looked=looked, strict=strict, **about)
         made.note_amount(found)
         return made
 
@@ -783,7 +793,8 @@ class FunctionState(FormState):
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
             hints = tuple(f"must have {one}" if one else "a Move type, or APT" for one in abilities)
-            types = replace(types, when=when, exactly=len(hints), hints=hints)
+            names = tuple(f"T{place}" for place in range(len(hints)))  # as in `signature`
+            types = replace(types, when=when, exactly=len(hints), hints=hints, labels=names)
         fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
         if call is None:
             return [*fields, ("raw", raw_field(unknown))]
@@ -993,6 +1004,10 @@ class FunctionBuilder(Builder):
             if others and not others[0].name.endswith("::"):
                 do = "does" if count == 1 else "do"
                 error = f"No {kind} function matches; {plural(count, f'{other} function')} {do}."
+            elif not found and not error:
+                known = [(module.name, function.name) for module, _ in listed for function in module.exposed_functions]
+                meant = did_you_mean(_WORDS.split(words)[-1], sorted({name for names in known for name in names}))
+                error = f"No matching function{meant and f'; {meant}'}"
         self._note(hits=Hits(query, tuple(found), error, total))
 
     def _places(self) -> dict[str, str]:

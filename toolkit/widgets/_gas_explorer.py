@@ -411,7 +411,7 @@ class GasExplorer(functions.FunctionBuilder):
     def study(self, study: Study | None) -> None:
         self.request = study
 
-    def _programs_of(self, request: Study) -> dict[str, str]:
+    def _programs_of(self, request: Study) -> parts.Programs:
         return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
@@ -436,14 +436,18 @@ class GasExplorer(functions.FunctionBuilder):
         status = now.status if now.busy else parts.Status()
         self._learn(calls=calls, entries=now.with_calls(calls, place).entries, strict=False, status=status)
 
-    def _open_call(self, call: Call) -> None:
-        """Select a call, adding it to the study if it is missing. The other entries are preserved."""
+    def _open_call(self, call: Call, versions: str = "") -> None:
+        """Select a call, adding it to the study if it is missing; `versions` are those of a study without calls."""
         with self._locked():
             calls = [made for made in self._now.calls if made is not None]
             known = [made.fingerprint for made in calls]
             if call.fingerprint not in known:
                 calls.append(call)
             self._choose(tuple(calls), [*known, call.fingerprint].index(call.fingerprint))
+            if versions and not known:
+                self._edit(plan="these", span=versions)
+            if 0 < len(known) < len(calls):
+                self._say("hint", f"Added as call {len(calls)} of the study.")
 
     # actions -------------------------------------------------------------------------------------------
 

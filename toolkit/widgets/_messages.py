@@ -81,13 +81,14 @@ class Group(Part, frozen=True):
 class Rows(Part, frozen=True):
     """A list of identical parts. The user can add a ``blank`` one unless ``exactly`` fixes their number.
 
-    ``hints`` has a hint for each part if their number is fixed.
+    If it is, ``hints`` and ``labels`` may have a hint and a label for each part.
     """
 
     item: Part = Part()
     blank: Any = ""
     exactly: int | None = None
     hints: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 def mono(label: str, hint: str = "", when: When = None, **about: Any) -> Text:
@@ -158,6 +159,15 @@ class Page(Struct, frozen=True):
     kept: bool = False
 
 
+class NoProgram(Struct, frozen=True):
+    """Why a request cannot be written in some language, in the place of the text."""
+
+    reason: str
+
+
+Programs = dict[str, str | NoProgram]  # requests as text to copy, by title
+
+
 class Hits(Struct, frozen=True):
     """Names and signatures of the functions that a search found, and their total number; modules end in ``::``."""
 
@@ -204,9 +214,13 @@ class NodeShown(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """A message from the browser: ``do`` names the action, and the other fields are its arguments."""
+    """A message from the browser: ``do`` names the action, and the other fields are its arguments.
+
+    ``id`` identifies the message: the trait ``_heard`` has it once the message has been handled.
+    """
 
     do: str
+    id: str = ""
     draft: dict[str, Any] | None = None
     query: str = ""
     number: int = -1

@@ -12,6 +12,7 @@ from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError
 from toolkit.move import FunctionId
 from toolkit.move._ids import wire_address
+from toolkit.widgets._messages import NoProgram, Programs
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._requests import called_by, with_estimates
 
@@ -26,7 +27,7 @@ _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
 _WIDTH = 46  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
-_ON_FORK = "# Nodes simulate at their head only. For a fork, use the Python program."
+_ON_FORK = NoProgram("Nodes simulate at their head only. For a fork, use the Python program.")
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "the toolkit's default"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
@@ -78,7 +79,7 @@ def programs(
     *,
     version: int | None = None,
     earlier: Sequence[SimulationRequest] = (),
-) -> dict[str, str]:
+) -> Programs:
     """Return a simulation as Python, curl, JSON and the call of a study file, by name.
 
     Parameters
@@ -138,10 +139,10 @@ def _sources(request: SimulationRequest) -> dict[str, str]:
     return {name: words for name, words in sources.items() if getattr(request, name) is None}
 
 
-def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, Any]) -> str:
+def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, Any]) -> str | NoProgram:
     """Return shell commands that send a simulation with curl, after reading what the client would read first."""
     if request.needs_bcs:
-        return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
+        return NoProgram("Nodes accept this signature only in BCS, which curl cannot write. Use the Python program.")
     lines, open_ = [f"URL={quoted(redacted_url(node.url))}"], _sources(request)
     body = body | {name: number for name, number in _PLACEHOLDERS.items() if name in open_}
     if "sequence_number" in open_ and request.replay_protection_nonce is None:
@@ -165,22 +166,22 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def request_as_study(request: SimulationRequest | ViewFunction) -> str:
-    """Return the ``[[call]]`` of a study file, or a comment that explains why a study cannot describe the request."""
+def request_as_study(request: SimulationRequest | ViewFunction) -> str | NoProgram:
+    """Return the ``[[call]]`` of a study file, or the reason why a study cannot describe the request."""
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import toml_value
 
     try:
         fields = Call.of(request).model_dump(mode="json", exclude_defaults=True)
     except InputError as error:
-        return f"# {error}"
+        return NoProgram(str(error))
     return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])
 
 
 # reads ---------------------------------------------------------------------------------------------------------------
 
 
-def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
+def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str | NoProgram:
     """Return shell commands that post JSON to one of a node's paths, at the head or at one version.
 
     Parameters
@@ -192,10 +193,10 @@ def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versio
     body : mapping
         JSON body.
     versions : version plan, int or None
-        The result of `read_versions`. For a version plan, only a comment is returned, since curl reads one version.
+        The result of `read_versions`. For a version plan, only a reason is returned: curl reads one version.
     """
     if versions is not None and not isinstance(versions, int):
-        return "# curl reads only one version. To read several, use the Python program."
+        return NoProgram("curl reads only one version. To read several, use the Python program.")
     lines = [f"URL={quoted(redacted_url(node.url))}"]
     if versions is not None and versions < 0:  # counted from the head
         lines += [_HEAD, f"VERSION=$(( HEAD - {-versions - 1} ))"]

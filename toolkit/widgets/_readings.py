@@ -30,7 +30,7 @@ from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._messages import About, Group, Page, Part, mono, select
+from toolkit.widgets._messages import About, Group, Page, Part, Programs, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
 from toolkit.widgets._results import brief, failures, frame_outcome, frame_pages, version_words, view_pages
 from toolkit.widgets._state import Answer, Answered, FormState
@@ -546,7 +546,7 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _programs_of(self, request: ViewFunction) -> dict[str, str]:
+    def _programs_of(self, request: ViewFunction) -> Programs:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
         read = self._read_statement("result", "view(call)", "fetch_views(node, call")
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}

@@ -644,8 +644,7 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
     from toolkit.plots import _style as style
 
     largest, more = group.changes[0], sentences.others_text(group)
-    mark = style.CAUSE_MARKS[group.cause].colour
-    colour = "var(--ltk-ink)" if mark is None else f"light-dark({mark}, {style.PAGE_COLOURS[mark].dark})"
+    colour = style.CAUSE_MARKS[group.cause].colour or style.INK  # in dark pages inverted, as the figure is
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
     before, after = largest.gas_before, largest.gas_after
     words = sentences.change_text(largest, _name)

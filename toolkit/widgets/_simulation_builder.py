@@ -853,7 +853,7 @@ class SimulationBuilder(functions.FunctionBuilder):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
+    def _programs_of(self, request: SimulationRequest) -> parts.Programs:
         call, now = called_by(request.payload), self._now
         arguments = None
         if isinstance(call, wire.EntryFunction) and now.call is not None and call.function == now.call.function.name:

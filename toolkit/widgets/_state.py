@@ -324,6 +324,8 @@ class FormState:
 def step(state: State, event: Event) -> State:
     """Return the state after an event."""
     made = _stepped(state, event)
+    if made.stale and not made.busy and made.status == state.status and not state.stale:
+        made = dataclasses.replace(made, status=Status())  # it is that of the result
     is_made = made.findings.good or isinstance(event, Filled)
     return dataclasses.replace(made, made_from=made.entries) if is_made else made
 

@@ -475,7 +475,7 @@ class TableItemBuilder(ReadBuilder):
 
     # display ---------------------------------------------------------------------------------------------
 
-    def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
+    def _programs_of(self, request: TableItemRequest) -> parts.Programs:
         types = {name: _short(getattr(request, name)) for name in _TYPES}
         options = ", ".join(f"{name}={kind!r}" for name, kind in types.items())
         now = self._now

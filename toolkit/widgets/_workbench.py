@@ -18,7 +18,7 @@ from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Builder, Pictured, asked_node, is_given_up, picture, source_of, words_of
-from toolkit.widgets._messages import Message, NodeShown, message_of, shown
+from toolkit.widgets._messages import Message, NodeShown, shown
 from toolkit.widgets._state import Restored
 from toolkit.wire import NodeInfo, TableItemRequest
 
@@ -238,7 +238,7 @@ class Workbench(Pictured):
         """Open the call of the current tab in the Gas tab.
 
         From the View tab, this is the view; from the Simulation tab, a sample of the function's committed transactions.
-        The call is added to the study if it is missing.
+        The call is added to the study if it is missing; if the study has no calls yet, it gets the view's versions.
 
         Raises
         ------
@@ -253,13 +253,15 @@ class Workbench(Pictured):
         builder = self._builder(self.selected)
         if not builder._now.has_call:  # noqa: SLF001 - a part of the same widget
             raise InputError(f"the {_BUILDERS[self.selected][0]} tab has no complete call of a function yet")
+        entries, versions = builder._now.entries, ""  # noqa: SLF001 - a part of the same widget
         if self.selected == "simulation":
             call = Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
         else:
             call = Call.of(builder.request)
+            versions = entries.plan if entries.at == "plan" else ""
         if self.gas_explorer.busy:
             raise InputError("the Gas tab is busy; wait for it to finish, or stop it")
-        self.gas_explorer._open_call(call)  # noqa: SLF001 - a part of the same widget
+        self.gas_explorer._open_call(call, versions)  # noqa: SLF001 - a part of the same widget
         self.selected = "gas"
 
     def open_item(self, handle: str, request: TableItemRequest) -> None:
@@ -288,19 +290,24 @@ class Workbench(Pictured):
         """Fill the forms with the entries from a link, and connect to the link's node if it is a known network."""
         try:
             link = read_link(fragment)
-            for tab, entries in link.forms.items():
-                self._builder(tab)._apply(Restored(entries))  # noqa: SLF001 - a part of the same widget
+            with self.hold_sync():  # the browser shows a form once it has its entries
+                for tab, entries in link.forms.items():
+                    builder = self._builder(tab)
+                    builder._apply(Restored(entries))  # noqa: SLF001 - a part of the same widget
+                    if entries:
+                        builder._say("hint", f"Entries restored: press {builder._form.actions[0][1]} for the result.")  # noqa: SLF001
+                self.selected = link.tab
         except InputError as error:
             self._end(str(error))
             return
-        self.selected = link.tab
         if self.node is not None and link.target != _target_of(self.node) and dict(_TARGETS).get(link.target):
             self._read(link.target)
 
     def cancel(self) -> None:
         """Cancel the workbench's own requests; each builder has its own `cancel`."""
-        if self._background is not None and self._background.give_up():
-            self._end("")
+        if self._background is not None:
+            self._background.give_up()
+        self._end("")
 
     def close(self) -> None:
         """Close the builders and the node opened by `connect`, and remove the workbench from the page."""
@@ -422,9 +429,9 @@ class Workbench(Pictured):
             ["Kind of node", "embedded (model gas)" if model else info.node_role.replace("_", " ") or "unknown"],
         ]
 
-    def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
-        match message_of(content):
-            case Message(do="connect") as message if not self.busy:
+    def _do(self, message: Message) -> None:
+        match message:
+            case Message(do="connect") if not self.busy:
                 self._read(message.target)
             case Message(do="refresh") if self.node is not None and not self.busy:
                 self._read()
@@ -433,11 +440,11 @@ class Workbench(Pictured):
                     self.study_gas()
                 except InputError as error:
                     self._end(str(error))
-            case Message(do="restore") as message if self.node is not None:
+            case Message(do="restore") if self.node is not None:
                 self._open_link(message.name)
             case Message(do="cancel"):
                 self.cancel()
-            case Message(do="open") as message if message.tab in _BUILDERS and self.node is not None:
+            case Message(do="open") if message.tab in _BUILDERS and self.node is not None:
                 self._builder(message.tab)
 
 

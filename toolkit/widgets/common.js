@@ -27,7 +27,7 @@ function keepKeys(el, enter) {
     event.stopPropagation();
     if (!command(event)) return;
     event.preventDefault();
-    enter();
+    if (!event.repeat) enter();
   };
   window.addEventListener("keydown", before, true);
   el.addEventListener("keydown", here);
@@ -35,6 +35,38 @@ function keepKeys(el, enter) {
     window.removeEventListener("keydown", before, true);
     el.removeEventListener("keydown", here);
   };
+}
+
+const SILENT_MS = 5000;
+let sent = 0;
+
+/** Return a function that sends a message to Python. `silent` is called with true while none has been handled for 5 s. */
+function sender(model, silent) {
+  let last = "";
+  let timer = 0;
+  let mute = false;
+  const tell = (now) => now !== mute && silent((mute = now));
+  const wait = () => (timer ||= setTimeout(() => tell(true), SILENT_MS));
+  const heard = () => {
+    clearTimeout(timer);
+    timer = 0;
+    tell(false);
+    if (model.get("_heard") !== last) wait();
+  };
+  model.on("change:_heard", heard);
+  const send = (content) => {
+    last = `${++sent}-${Math.random()}`; // also of other pages that show the widget
+    wait(); // first: a page that has lost its server may not send at all
+    model.send({ ...content, id: last });
+  };
+  send.stop = () => (clearTimeout(timer), model.off("change:_heard", heard));
+  return send;
+}
+
+/** Return what is said of a Python that does not answer. */
+function noAnswer(el) {
+  const again = el.closest("[data-voila]") ? "reload this page, or start the app again" : "run this cell again";
+  return `No answer from Python: it is busy, or has ended. If it has ended, ${again}.`;
 }
 
 /** Return a style that hides the picture of a widget, which notebooks store beside it. */

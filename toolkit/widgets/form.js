@@ -11,8 +11,8 @@ const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
-const NONE = "No matching function.";
 const AS_CODE = "As code";
+const RUNNING = "Still running: Cancel first.";
 const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
@@ -32,6 +32,7 @@ function render({ model, el }) {
   const get = (name) => model.get(name);
   const form = get("_about");
   const edited = new Set(); // fields that the user has typed into
+  const unread = new Set(); // edited fields whose edit Python has not read
   const touched = new Set(); // edited fields that have lost the focus: missing entries there are errors
   const open = new Set(); // sections that the user has opened, or that are filled
   const shut = new Set();
@@ -45,6 +46,7 @@ function render({ model, el }) {
   let completed = null;
   let stays = false; // whether an edit waits for Python: the page may be older than the entries
   let lookedAt = 0; // the edit whose look-up was asked for last
+  let halfway = ""; // the path of the entry that was typed into since the last action
   let guided = false; // whether the form has set the focus, on a message that a list would cover
   let held = null; // keys pressed since Tab left an entry that other fields depend on, until these have arrived
 
@@ -59,10 +61,11 @@ function render({ model, el }) {
     if (path[0] === "raw") draft.lead = "raw";
     if (path[0] === "arguments") draft.lead = "fields";
     draft.seq += 1;
-    model.set("_draft", structuredClone(draft));
-    model.save_changes();
+    unread.add(key(path));
     readSoon();
     lookSoon();
+    model.set("_draft", structuredClone(draft));
+    model.save_changes();
   }
   const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
   const join = (base, step) => (step === "" ? base : [...base, step]);
@@ -173,7 +176,7 @@ function render({ model, el }) {
     const fixed = node.exactly === items.length;
     items.forEach((_, place) => {
       const hint = node.hints && node.hints[place];
-      const item = { ...node.item, label: `${node.item.label} ${place + 1}`, ...(hint ? { hint } : {}) };
+      const item = { ...node.item, label: node.labels?.[place] ?? `${node.item.label} ${place + 1}`, ...(hint ? { hint } : {}) };
       const row = make("div", { class: "ltk-row" }, draw(item, [...path, place], path, name));
       if (!fixed) {
         const about = (what) => ({ type: "button", class: "ltk-small", "aria-label": `${what} ${name} ${place + 1}` });
@@ -214,7 +217,7 @@ function render({ model, el }) {
   }
   function type(path, input, node) {
     edited.add(key(path));
-    [browsing, guided] = [null, false];
+    [halfway, browsing, guided] = [key(path), null, false];
     put(path, input.value);
     if (!node.search) return;
     narrow(input.value);
@@ -258,7 +261,7 @@ function render({ model, el }) {
   let active = -1;
   let marked; // the name of the active hit
   let listed = null;
-  const search = later(SEARCH_MS, (query) => model.send({ do: "search", query }));
+  const search = later(SEARCH_MS, (query) => send({ do: "search", query }));
   function combobox(input, path) {
     const list = make("ul", { role: "listbox", id: `${uid}-hits`, class: "ltk-hits", "aria-label": "Functions", hidden: true });
     Object.entries({ role: "combobox", "aria-expanded": "false", "aria-controls": `${uid}-hits`, "aria-autocomplete": "list" })
@@ -304,7 +307,7 @@ function render({ model, el }) {
     guided = false;
     browsing = query === listed.input.value ? null : query;
     showHits();
-    model.send({ do: "search", query });
+    send({ do: "search", query });
   }
   function closeHits() {
     if (!listed) return;
@@ -319,7 +322,7 @@ function render({ model, el }) {
     listed.input.value = name;
     put(listed.path, name);
     browsing = null;
-    if (name.endsWith("::")) return model.send({ do: "search", query: name }); // a module: its functions follow
+    if (name.endsWith("::")) return send({ do: "search", query: name }); // a module: its functions follow
     closeHits();
     look();
   }
@@ -332,7 +335,7 @@ function render({ model, el }) {
     if (!listed.list.children.length) closeHits();
   }
   function showHits() {
-    const { query, hits = [], error, total = 0 } = get("_hits") || {};
+    const { query, hits = [], error = "", total = 0 } = get("_hits") || {};
     if (!listed || guided || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
     active = hits.findIndex(([name]) => name === marked); // the same search may be answered twice
     const only = hits.length === 1 && hits[0][0] === query.trim();
@@ -346,7 +349,7 @@ function render({ model, el }) {
         return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
       }),
     );
-    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || NONE }));
+    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error.replaceAll("`", "'") }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
@@ -363,10 +366,13 @@ function render({ model, el }) {
     inside.style.minHeight = `${Math.ceil(bottom - inside.getBoundingClientRect().top) + 8}px`;
   }
 
+  let silent = false; // whether Python does not answer
+  const send = sender(model, (now) => ((silent = now), say()));
+
   // what Python is asked -------------------------------------------------------------------------------------------------
 
   /** Messages overtake edits, which Jupyter sends one at a time, so messages that act on the draft include it. */
-  const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
+  const tell = (what, more = {}) => send({ do: what, draft: structuredClone(draft), ...more });
   const FUNCTION_KEYS = ["payload", "source", "function", "type_arguments"];
   const leading = form.look.length ? form.look : FUNCTION_KEYS; // entries that decide which other fields there are
   const target = () => JSON.stringify(leading.map((one) => draft[one]));
@@ -415,8 +421,8 @@ function render({ model, el }) {
     }
   }
   function ask(what, more = {}) {
-    if (what === asked && get("busy")) return;
-    [asked, begun] = [what, false];
+    if (what === asked && get("busy")) return show("hint", RUNNING);
+    [asked, begun, halfway] = [what, false, ""];
     search.stop();
     if (listed?.input === document.activeElement) guided = true; // a list would cover what the action says there
     closeHits();
@@ -441,7 +447,7 @@ function render({ model, el }) {
     about.textContent = `Node: ${get("_about").node} \u00b7 nothing is signed or submitted`;
     accounts.replaceChildren(...get("_about").accounts.map(([value, label]) => make("option", { value, label })));
   };
-  const stop = button("Cancel", () => (letGo(true), model.send({ do: "stop" })));
+  const stop = button("Cancel", () => (letGo(true), send({ do: "stop" })));
   stop.hidden = true;
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
   const count = make("span", { class: "ltk-hint" });
@@ -484,15 +490,20 @@ function render({ model, el }) {
   }
 
   function findings() {
+    if (isRead()) {
+      stays = false;
+      unread.clear();
+    }
     const { errors = {}, missing = {}, notes = {}, strict = false } = get("_findings") || {};
     const of = (path) => {
       const other = path === "raw" ? "arguments" : path;
       return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
     };
     for (const [path, { input, message, wrap, offers }] of controls) {
-      const typing = document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
-      const error = typing && !strict ? "" : of(path);
-      const text = (error || notes[path] || "").replaceAll("`", "'");
+      const typing = path === halfway && document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
+      const old = stays && unread.has(path); // what is said of the entry before
+      const error = old || (typing && !strict) ? "" : of(path);
+      const text = (error || (!old && notes[path]) || "").replaceAll("`", "'");
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));
       wrap.classList.toggle("ltk-wrong", Boolean(error));
@@ -606,8 +617,9 @@ function render({ model, el }) {
   const isRead = () => draft.seq <= ((get("_findings") || {}).seq ?? 0);
   const readSoon = later(READ_MS, () => {
     stays = !isRead();
-    outdated();
-    stale();
+    if (stays) tell("draft"); // overtakes the edit, and is answered
+    findings();
+    say();
   });
 
   function programs() {
@@ -618,6 +630,7 @@ function render({ model, el }) {
     }
     const note = make("p", { class: "ltk-code-note ltk-stale" });
     tabs(code, "code", listed, AS_CODE, (panel, { title, text }) => {
+      if (text.reason) return panel.replaceChildren(make("p", { class: "ltk-hint", text: text.reason }));
       const said = make("span", { role: "status", class: "ltk-hint" });
       const copy = button(`Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
@@ -631,7 +644,6 @@ function render({ model, el }) {
   }
   /** Code that is out of date is marked, and cannot be copied or saved. */
   function outdated() {
-    if (isRead()) stays = false;
     const why = (get("_findings") || {}).code_note || "";
     const old = stays || Boolean(why);
     const note = code.querySelector(".ltk-code-note");
@@ -709,7 +721,11 @@ function render({ model, el }) {
     else meter.removeAttribute("value");
   }
   function say() {
-    const { kind = "hint", text = "" } = get("_status") || {};
+    const said = stays && !get("busy") ? {} : get("_status") || {};
+    const { kind = "hint", text = "" } = silent ? { kind: "error", text: noAnswer(el) } : said;
+    show(kind, text);
+  }
+  function show(kind, text) {
     status.className = `ltk-status ltk-${kind}`;
     if (status.textContent !== text) status.textContent = text;
   }
@@ -739,7 +755,7 @@ function render({ model, el }) {
     if (has("_programs")) programs();
     if (has("_hits")) showHits();
     if (has("_progress")) progress();
-    if (has("_status")) say();
+    if (has("_status") || has("_findings")) say();
     if (has("_about")) {
       sayNode();
       looked = "";
@@ -775,6 +791,7 @@ function render({ model, el }) {
     listeners.forEach(([name, note]) => model.off(`change:${name}`, note));
     model.off("comm_live_update", away);
     letKeysGo();
+    send.stop();
     lookSoon.stop();
     readSoon.stop();
     clearInterval(clock);

@@ -6,22 +6,24 @@ let benches = 0;
 function render({ model, el, host, signal }) {
   const uid = `ltkw${++benches}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
+  let silent = false; // whether Python does not answer
+  const send = sender(model, (now) => ((silent = now), say()));
   const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
 
   // the node ---------------------------------------------------------------------------------------------------------
 
   const target = make("select", { id: `${uid}-node`, onchange: () => choose() });
-  const back = button("", () => node());
+  const back = button("", () => (node(), send({ do: "cancel" }))); // which also removes why it could not connect
   const other = make("p", { class: "ltk-stale", role: "status", hidden: true });
   const forms = make("div", { class: "ltk-forms" });
   for (const [value, text] of get("_targets")) target.append(make("option", { value, text }));
   const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
   const url = make("input", { ...plain, type: "text", id: `${uid}-url`, class: "ltk-mono", placeholder: "https://host/v1" });
   const urlLabel = make("label", { for: url.id, text: "URL" });
-  const ask = () => model.send(get("busy") ? { do: "cancel" } : { do: "connect", target: target.value || url.value });
+  const ask = () => send(get("busy") ? { do: "cancel" } : { do: "connect", target: target.value || url.value });
   const connect = button("Connect", ask, "ltk-primary");
   url.addEventListener("keydown", (event) => event.key === "Enter" && connect.click());
-  const refresh = button("Refresh", () => get("busy") || model.send({ do: "refresh" }));
+  const refresh = button("Refresh", () => get("busy") || send({ do: "refresh" }));
   const status = make("div", { role: "status", class: "ltk-status" });
   const facts = make("dl", { class: "ltk-facts" });
   const gone = goneNote(el, "this cell again to use the workbench");
@@ -38,14 +40,14 @@ function render({ model, el, host, signal }) {
     refresh.hidden = differs || !name;
     connect.hidden = !refresh.hidden && !get("busy");
     back.textContent = `Keep using ${name}`;
-    other.replaceChildren(`Not connected to this node yet. The forms below still use ${name}. `, back);
+    other.replaceChildren("Not connected to this node yet. The forms wait until you connect. ", back);
   }
   url.addEventListener("input", choose);
 
   // the tabs ---------------------------------------------------------------------------------------------------------
 
   const list = make("div", { role: "tablist", "aria-label": "Builders", class: "ltk-tabs ltk-main-tabs" });
-  const empty = make("p", { class: "ltk-hint ltk-none", text: "Choose a node and press Connect." });
+  const empty = make("p", { class: "ltk-hint ltk-none" });
   const panels = new Map();
   for (const [name, title] of get("_tabs")) {
     const panel = make("div", { role: "tabpanel", id: `${uid}-${name}-panel`, "aria-labelledby": `${uid}-${name}`, hidden: true });
@@ -77,7 +79,7 @@ function render({ model, el, host, signal }) {
     ready();
     open();
   }
-  const toGas = button("", () => model.send({ do: "gas" }), "ltk-small");
+  const toGas = button("", () => send({ do: "gas" }), "ltk-small");
   const row = make("div", { class: "ltk-switch-row" }, list, toGas);
   const ready = () => {
     toGas.hidden = !["simulation", "view"].includes(get("selected"));
@@ -93,8 +95,10 @@ function render({ model, el, host, signal }) {
     const ref = (get("_children") || {})[name];
     if (!place) return;
     if (!ref) {
-      if (get("_node").name) model.send({ do: "open", tab: name });
-      else place.panel.replaceChildren(empty);
+      const known = get("_node").name;
+      empty.textContent = known ? "Opening\u2026" : "Choose a node and press Connect.";
+      place.panel.replaceChildren(empty);
+      if (known) send({ do: "open", tab: name });
     } else if (place.shown !== ref) {
       place.shown = ref;
       const inside = make("div", {});
@@ -112,14 +116,14 @@ function render({ model, el, host, signal }) {
     choose();
     row.hidden = !name;
     select();
-    if (name && !get("_facts").length) model.send({ do: "refresh" });
+    if (name && !get("_facts").length) send({ do: "refresh" });
   }
   function state() {
     facts.replaceChildren(...get("_facts").map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))));
     facts.hidden = !get("_facts").length;
   }
   function say() {
-    const { kind = "hint", text = "" } = get("_status") || {};
+    const { kind = "hint", text = "" } = silent ? { kind: "error", text: noAnswer(el) } : get("_status") || {};
     status.className = `ltk-status ltk-${kind}`;
     if (status.textContent !== text) status.textContent = text;
   }
@@ -143,7 +147,7 @@ function render({ model, el, host, signal }) {
   const app = Boolean(document.querySelector("[data-voila]"));
   const fragment = location.hash.slice(1);
   const link = () => app && get("_link") && history.replaceState(null, "", `#${get("_link")}`);
-  if (app && fragment && !get("_link")) model.send({ do: "restore", name: fragment });
+  if (app && fragment && !get("_link")) send({ do: "restore", name: fragment });
   const watched = { _link: link, _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open, _has_call: ready };
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
   const away = () => gone.show();
@@ -157,6 +161,7 @@ function render({ model, el, host, signal }) {
     for (const [name, run] of Object.entries(watched)) model.off(`change:${name}`, run);
     model.off("comm_live_update", away);
     letKeysGo();
+    send.stop();
     clearInterval(clock);
   };
 }

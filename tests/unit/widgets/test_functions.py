@@ -256,8 +256,17 @@ def test_a_search_counts_the_functions_of_the_other_kind(form):
     made = form("0x1::aptos_account::transfer")
     press(made, "search", query="share_price")
     assert (made._hits.hits, "1 view function" in made._hits.error) == ((), True)
-    press(made, "search", query="nosuchthing")
-    assert (made._hits.hits, made._hits.error) == ((), "")
+    press(made, "search", query="qqqqq")
+    assert made._hits.hits == ()
+
+
+@pytest.mark.parametrize("query", ["trasnfer", "0x1::coin::trasnfer", "aptos_acount"])
+def test_a_mistyped_name_is_answered_with_the_nearest(form, query):
+    """Names of functions and of modules, as for accounts."""
+    made = form("0x1::aptos_account::transfer")
+    press(made, "search", query=query)
+    assert made._hits.hits == ()
+    assert ("`aptos_account`" if "acount" in query else "`transfer`") in made._hits.error
 
 
 def test_the_transfers_of_wallets_come_first(form, monkeypatch):

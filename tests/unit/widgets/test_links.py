@@ -115,6 +115,8 @@ def test_a_link_has_the_entries_of_all_tabs(workbench):
     other._open_link(workbench._link)
     assert (other.selected, other.view_builder.function) == ("view", "0xcafe::registry::size")
     assert other.simulation_builder.sender == "0xa11ce"
+    for tab, title in (("simulation", "Simulate"), ("view", "Read")):  # a link has no results
+        assert title in other._builder(tab)._status.text
     other.simulation_builder._look()
     assert other.simulation_builder._draft.arguments == ("0xb0b", "")
     other.close()

@@ -15,6 +15,7 @@ from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._fields import Findings
+from toolkit.widgets._messages import NoProgram
 from toolkit.widgets._programs import programs, request_as_study
 from toolkit.widgets._simulation_builder import KeyDraft, SimulationDraft, read_request, write_request
 from toolkit.wire import (
@@ -157,9 +158,9 @@ def test_the_json_is_what_is_sent(node, name):
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_call_of_a_study_is_the_same_request(tmp_path, name):
-    """The text is a study's call that simulates the request, or says why a study cannot describe it."""
+    """The text is a study's call that simulates the request; or there is the reason why a study cannot describe it."""
     text = request_as_study(REQUESTS[name])
-    if text.startswith("#"):
+    if isinstance(text, NoProgram):
         with pytest.raises(InputError):
             Call.of(REQUESTS[name])
         return

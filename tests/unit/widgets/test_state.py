@@ -13,6 +13,7 @@ from toolkit.move import AbiMap, UInt, decode_module_abi, resolve_layout
 from toolkit.move._values import DeclaredTable
 from toolkit.widgets._functions import ResolvedFunction
 from toolkit.widgets._gas_explorer import INCOMPLETE, StudyState
+from toolkit.widgets._messages import Status
 from toolkit.widgets._readings import ViewState, Wanted
 from toolkit.widgets._simulation_builder import SimulationState, WantedSimulation
 from toolkit.widgets._state import (
@@ -167,6 +168,24 @@ def test_the_type_of_a_generic_function_goes_with_it():
     assert (state.entries.type_arguments, state.errors, state.request) == ((), {}, toolkit.ViewFunction(COUNT))
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["answered", "before the answer"])
+@pytest.mark.parametrize("price", ["5", "x"], ids=["right", "wrong"])
+def test_the_entries_of_a_function_return_with_its_name(late, price):
+    """After a mistyped name, and after another function with entries of its own; also entries that are wrong."""
+    one, other = known(PRICE).facts, known(OF).facts
+    state = step(typed(ViewState(), function=PRICE), Learned({name: {**one[name], **other[name]} for name in one}))
+    state = typed(typed(state, arguments=("7",), lead="fields"), arguments=(price,), lead="fields")
+    held = state.entries
+    for text in (f"{PRICE}x", OF):
+        entries = replace(held if late else state.entries, function=text, seq=state.entries.seq + 1)
+        state = step(state, Edited(entries, typed=True))
+    assert state.entries.arguments == ()
+    state = typed(typed(state, type_arguments=("u8",)), function=PRICE)
+    assert (state.entries.arguments, state.entries.type_arguments) == ((price,), ())
+    assert ("arguments.0" in state.errors) == (price == "x")
+    assert typed(state, function=OF).entries.type_arguments == ("u8",)
+
+
 @pytest.mark.parametrize("raw", ['["elm"]', "[", "5"])
 def test_each_error_has_a_field(raw):
     """Arguments in a link, of a function that takes none, are shown where they can be removed."""
@@ -208,6 +227,20 @@ def test_a_simulation_at_a_version_is_another_simulation(filled):
     at = typed(filled, at="version", version="-1")
     assert at.wanted == WantedSimulation(filled.request, -1)
     assert typed(filled, at="version", version="x").errors.keys() == {"version"}
+
+
+def test_the_message_of_a_result_goes_with_it(filled):
+    """Whatever makes the result one of other entries: a call that runs first is no edit, and is not read again."""
+    at_version = typed(filled, at="version", version="7")
+    done = step(at_version, Answered(Answer(result=1, asked=at_version.wanted)))
+    done = step(done, Said("good", "Success"))
+    assert (done.stale, done.status) == ("", Status("good", "Success"))
+    assert step(done, Learned({"assets": {}})).status == done.status
+    kept = step(done, Learned({"earlier": (done.request,)}))
+    assert kept.stale
+    assert kept.status == Status()
+    busy = step(step(done, Noted({"busy": True})), Learned({"earlier": (done.request,)}))
+    assert busy.status == done.status
 
 
 def test_a_call_with_an_error_is_not_studied(filled):

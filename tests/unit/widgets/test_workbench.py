@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
+import msgspec
 import pytest
 from ipywidgets.widgets.widget import _instances
 
@@ -188,6 +189,39 @@ def test_a_call_is_opened_in_the_tab_gas(workbench):
     message(workbench, do="gas")
     assert explorer._draft.chosen == "0"
     assert len(explorer.study.calls) == 2
+
+
+def test_the_first_call_of_a_study_brings_its_versions(workbench):
+    """A later one is added, which is said, and the study keeps its own."""
+    view = workbench.view_builder
+    view.request, view.versions = EXISTS, "1000, 4000"
+    workbench.selected = "view"
+    message(workbench, do="gas")
+    explorer = workbench.gas_explorer
+    assert (explorer.study.versions.plan, explorer._status) == ([1000, 4000], Status())
+    view.request, view.versions = SUPPLY, "1:2"
+    workbench.selected = "view"
+    message(workbench, do="gas")
+    assert (explorer.study.versions.plan, len(explorer.study.calls)) == ([1000, 4000], 2)
+    assert explorer._status.text
+
+
+def test_why_a_node_was_not_reached_goes_with_keep(workbench, node):
+    """The message of a failed connection does not stay beside the node that is kept."""
+    message(workbench, do="connect", target="http://127.0.0.1:9/v1")
+    assert workbench._status.kind == "error"
+    message(workbench, do="cancel")
+    assert (workbench._status, workbench.error, workbench.node) == (Status(), "", node)
+
+
+def test_each_message_is_acknowledged_once_it_is_handled(workbench):
+    """By its id, in the workbench and in its forms."""
+    message(workbench, do="open", tab="view", id="1")
+    assert (workbench._heard, list(workbench._children)) == ("1", ["view"])
+    view = workbench.view_builder
+    draft = msgspec.to_builtins(msgspec.structs.replace(view._draft, seq=view._draft.seq + 1, function="0x1::m::f"))
+    message(view, do="draft", draft=draft, id="2")
+    assert (view._heard, view.function) == ("2", "0x1::m::f")
 
 
 def test_a_form_with_errors_does_not_lead_on(workbench):
