@@ -18,6 +18,7 @@ import pytest
 from markdown_it import MarkdownIt
 from matplotlib import pyplot as plt
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.tables import csv_table
@@ -33,6 +34,7 @@ from toolkit.reports._templates import code, prose
 from toolkit.reports._to_html import overview_calls
 from toolkit.reports._to_markdown import render_markdown
 
+DEMO = Path(__file__).resolve().parents[3] / "data" / "samples" / "demo"
 VOID = {"meta", "br", "wbr", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "started_at": datetime(2026, 5, 1, 12, tzinfo=UTC)}
 
@@ -226,6 +228,23 @@ def test_figures_tell_their_values_on_hover(page: str) -> None:
     """Each flat piece of a line has its call, gas and versions, and each dot its own."""
     assert "<title>APT supply: 3 gas units, versions 0 to 2,502</title>" in page
     assert re.search(r"<use [^<>]*><title>registrations: \d+ gas units at version \d+</title></use>", page)
+
+
+def test_the_gas_on_hover_is_that_of_every_version_it_names(tmp_path: Path) -> None:
+    """No range of the demo's page reaches into the next step: it agrees with the frame at both of its ends."""
+    run = toolkit.Run.open(DEMO)
+    page = write(run, tmp_path / "report.html").read_text("utf-8")
+    found = re.findall(r"<title>([^:<]+): ([\d,]+) gas units?, versions? ([\d,]+)(?: to ([\d,]+))?</title>", page)
+    steps = run.steps[run.steps["source"] == "view@version"]
+    checked = set()
+    for label, *numbers in found:
+        gas, first, last = (int(text.replace(",", "")) for text in [*numbers[:2], numbers[2] or numbers[1]])
+        mine = steps[steps["label"] == label].sort_values("version_after")
+        for version in (first, last) if len(mine) else ():
+            assert mine[mine["version_after"] <= version].iloc[-1:]["gas_after"].tolist() in ([gas], []), (label, version)
+            assert mine[mine["version_after"] > version].iloc[:1]["gas_before"].tolist() in ([gas], []), (label, version)
+            checked.add((label, version))
+    assert len(checked) > 40
 
 
 @pytest.mark.usefixtures("no_figures")
