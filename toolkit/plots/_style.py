@@ -24,7 +24,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.text import ELLIPSIS, counted, listed, number, version_range, visible
+from toolkit._present.text import ELLIPSIS, counted, listed, number, version_span, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
@@ -649,12 +649,12 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
     for part in np.array_split(flat, min(len(flat), MAX_TIPS) or 1):
         if len(part):
             first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
-            versions = version_range(int(first), int(last - stepped[part[-1]]))
+            versions = version_span(int(first), int(last - stepped[part[-1]]))
             values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {counted(values, 'gas unit')}, version{'s' * (' ' in versions)} {versions}")
+            tip(line, f"{name}: {counted(values, 'gas unit')}, {versions}")
 
 
 def page_colours(*, dark: bool) -> str:

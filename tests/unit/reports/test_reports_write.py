@@ -241,8 +241,14 @@ def test_the_gas_on_hover_is_that_of_every_version_it_names(tmp_path: Path) -> N
         gas, first, last = (int(text.replace(",", "")) for text in [*numbers[:2], numbers[2] or numbers[1]])
         mine = steps[steps["label"] == label].sort_values("version_after")
         for version in (first, last) if len(mine) else ():
-            assert mine[mine["version_after"] <= version].iloc[-1:]["gas_after"].tolist() in ([gas], []), (label, version)
-            assert mine[mine["version_after"] > version].iloc[:1]["gas_before"].tolist() in ([gas], []), (label, version)
+            assert mine[mine["version_after"] <= version].iloc[-1:]["gas_after"].tolist() in ([gas], []), (
+                label,
+                version,
+            )
+            assert mine[mine["version_after"] > version].iloc[:1]["gas_before"].tolist() in ([gas], []), (
+                label,
+                version,
+            )
             checked.add((label, version))
     assert len(checked) > 40
 
