@@ -84,7 +84,7 @@ def study_run(
         Path | None,
         Option(help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default."),
     ] = None,
-    fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Start over: replace the run in the folder, of any study.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
     nodes: console.StudyNodeOption = None,

@@ -118,8 +118,8 @@ def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
     Raises
     ------
     StudyError
-        If the folder has a run of another study, chain or history, or one whose ``run.json`` is
-        damaged or missing.
+        If the folder has other files, or a run of another study, chain or history, or one whose ``run.json`` is damaged
+        or missing.
 
     Warns
     -----
@@ -127,6 +127,7 @@ def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
         If files were damaged.
     """
     store, study = job.store, job.study
+    store.check_unused()
     if not fresh and store.exists():
         job.manifest = store.manifest()
         # A run of another study that has no observations is started again.
@@ -143,7 +144,7 @@ def open_run(job: Job, *, fresh: bool) -> EarlierRun | None:
         complete=False,
     )
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
-        store.discard(study.title)
+        store.discard()
     return None
 
 
@@ -157,7 +158,7 @@ def _take_up(job: Job) -> None:
         differ = [name for name, value in study.document().items() if value != known.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
-            "run that study"
+            "replace the run with --fresh (fresh=True in Python)"
         )
     for node, plan in job.plans():
         try:
