@@ -183,7 +183,8 @@ SEARCHED = {
     "unexplained, what does unexplained mean",
     "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, "
     "address format",
-    "explanation/gas": "gas schedule, what does schedule mean, gas price, fee, gas cost of a call, how much does a transaction cost",
+    "explanation/gas": "gas schedule, what does schedule mean, gas price, fee, gas cost of a call, "
+    "how much does a transaction cost",
     "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
     "explanation/model-gas": "model gas, model gas accurate, is the model gas accurate, accuracy, calibration",
