@@ -408,3 +408,13 @@ def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
     assert len(shown) == 7
     assert set(shown) >= set(data.changed)
     assert "The 7 calls whose gas changed most" in to_html.render(data)
+
+
+def test_a_simulation_after_the_judged_versions_is_not_in_the_first_figures() -> None:
+    """At the head, far behind them, it would leave them a part of the axis."""
+    data = dataclasses.replace(build(made_up()), events=())
+    last, head = data.span[1], "transfer"
+    late = dataclasses.replace(data.calls[-1], label=head, first_version=last + 1, last_version=last + 1, judged=False)
+    assert head not in overview_calls(dataclasses.replace(data, calls=(*data.calls[:2], late)))
+    level = dataclasses.replace(late, first_version=last, last_version=last)
+    assert head in overview_calls(dataclasses.replace(data, calls=(*data.calls[:2], level)))
