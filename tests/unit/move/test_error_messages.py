@@ -124,7 +124,7 @@ WRITTEN_BY_A_CALLER = [
         "arguments[0]: expected 0x1::string::String, got bytes 0x78; pass a string",
     ),
     (lambda: encode_argument(VectorOf(UInt(64)), 5), "arguments[0]: expected vector<u64>, got number 5; pass a list"),
-    (lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]), "arguments[0][1]: expected u64, got string 'x'; pass an"),
+    (lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]), "arguments[0][1]: expected u64, got string 'x'; pass a"),
     (lambda: encode_argument(OptionOf(UInt(8)), 300), "arguments[0]: expected u8, got number 300, outside 0..255"),
     (lambda: encode_argument(COIN, 5), "arguments[0]: expected 0x1::coin::Coin as an object, got number 5"),
     (
