@@ -183,9 +183,11 @@ SEARCHED = {
     "unexplained, what does unexplained mean",
     "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, "
     "address format",
-    "explanation/gas": "gas schedule, gas price, fee, gas cost of a call, how much does a transaction cost",
+    "explanation/gas": "gas schedule, what does schedule mean, gas price, fee, gas cost of a call, "
+    "how much does a transaction cost",
     "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
     "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
+    "explanation/model-gas": "model gas, model gas accurate, is the model gas accurate, accuracy, calibration",
     "explanation/units": "APT, octa, octas, decimals, token price, price in dollars, USD, exchange rate, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
     "how-to/archive-node": "archive node, old versions",
@@ -200,7 +202,8 @@ SEARCHED = {
     "how many failed transactions, failures",
     "how-to/events-by-day": "daily, group by, per day, distinct senders, unique senders",
     "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
-    "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request",
+    "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request, "
+    "waiver, accept an increase",
     "how-to/indexer": "table keys, keys of a table, list keys of a table, holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
@@ -220,7 +223,7 @@ SEARCHED = {
     "reference/columns": "column meanings, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
     "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure, figure for slides, log scale",
-    "reference/study-file": "study file keys, keys of a study file, study.toml, thresholds per call, waiver",
+    "reference/study-file": "study file keys, keys of a study file, study.toml, thresholds per call",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart, run a view function",
 }

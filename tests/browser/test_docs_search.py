@@ -48,6 +48,9 @@ ANSWERS = {
     "read events of a contract": "how-to/events",
     "simulate without signing": "how-to/simulate-a-batch",
     "holders of a token": "how-to/indexer",
+    "model gas accurate": "explanation/model-gas",
+    "what does schedule mean": "explanation/gas",
+    "waiver": "how-to/gate-in-ci",
     "what is an octa": "explanation/units",  # no page has all of the words
 }
 

@@ -465,3 +465,9 @@ def test_a_clipped_plan_is_a_note(command):
     assert err.startswith("ledger-toolkit: note: ")
     assert len(err.splitlines()) == 1
     assert min(row["ledger_version"] for row in json.loads(out)["rows"]) == history.oldest_version
+
+
+def test_an_embedded_node_replays_no_version(command):
+    """Whatever the version is, and no other version is named."""
+    code, _, told = command("replay", "embedded", "5000", node=None)
+    assert (code, command("replay", "embedded", "99999", node=None)) == (2, (2, "", told))

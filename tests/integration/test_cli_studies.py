@@ -67,6 +67,26 @@ def test_a_mistake_in_a_study_is_one_line(command, tmp_path, name):
     assert "call 1 ('size'): `argumets`" in line
 
 
+def test_every_mistake_in_a_call_is_a_line(command, tmp_path):
+    """All wrong keys are named at once."""
+    (tmp_path / "typos.toml").write_text(
+        '[versions]\nplan = "0:9"\n[[call]]\nview = "0x1::m::f"\nargumets = []\nsendr = 1\n'
+    )
+    done = command("study", "plan", "typos.toml", cwd=tmp_path)
+    assert (done.returncode, [line.split("`")[1] for line in done.stderr.splitlines()]) == (2, ["argumets", "sendr"])
+
+
+def test_versions_that_do_not_exist_are_a_note_of_the_run(command, tmp_path):
+    """A plan that is clipped says so, and the last line has the versions that were read."""
+    call = '[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
+    (tmp_path / "study.toml").write_text(f'[versions]\nplan = "3000:99999/3"\n{call}')
+    done = command("study", "run", "study.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    assert "at versions 3,000 to 4,999: run" in done.stdout
+    again = command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
+    (note,) = json.loads(again.stdout)["notes"]
+    assert "99,999" in note
+
+
 def test_calls_that_cannot_be_made_are_named_before_anything_is_read(command, tmp_path):
     """Plan and run exit 2 with the message of the study, whatever it names; no folder is made."""
     calls = '[[call]]\nlabel = "typo"\nview = "0xcafe::registry::sice"\n'

@@ -79,3 +79,10 @@ def test_a_name_that_is_not_of_a_module_is_bad_input(timeline):
     code, _, err = timeline("--module", "coin")
     assert code == 2
     assert "expected" in err
+
+
+def test_a_module_that_does_not_exist_is_bad_input(timeline):
+    """As in `module`, with the name that was meant."""
+    code, out, err = timeline("--module", "0xfa17::valt")
+    assert (code, out) == (2, "")
+    assert "`vault`" in err

@@ -66,7 +66,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
     """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
     run, version = upgraded
-    answer = f"sell: ×8.7 at version {version:,} (2026-01-01), when code was published."
+    answer = f"sell: ×8.7 at version {version:,} (2026-01-01), when code was upgraded."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["headline"][0] == answer
     assert content["headline"][1].startswith("Gas changed for 1 of 1 call read at ledger versions ")

@@ -87,6 +87,8 @@ def test_a_single_time_is_no_plan(node, given):
     """A date could mean the day or its start, so neither is guessed."""
     with pytest.raises(InputError, match=r"expected a range.*2026-05-01\.\.2026-06-01/20"):
         toolkit.fetch_views(node, SIZE, given, progress=False)
+    with pytest.raises(InputError, match="not a date"):
+        toolkit.fetch_views(node, SIZE, "2026-13-01", progress=False)
 
 
 @pytest.mark.parametrize(

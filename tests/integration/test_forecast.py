@@ -194,7 +194,7 @@ def test_a_call_that_runs_out_of_gas_is_forecast_to_fail(bench):
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ({"instr.ad": 5}, r"no parameter instr\.ad;"),
+        ({"instr.ad": 5}, r"no parameter instr\.ad \(did you mean instr\.a[dn]d\?\)"),
         ({"nothing.*": "x2"}, "no parameter nothing"),
         ({"instr.add": "ten"}, "expected a u64, or a factor"),
         ({"instr.add": -1}, "expected a u64, or a factor"),

@@ -216,6 +216,22 @@ def move(part: Path, path: Path, *, durable: bool) -> None:
             os.close(descriptor)
 
 
+def other_file(folder: Path, marker: str, *own: str) -> str | None:
+    """Return the name of a file that does not belong to the package; None if the folder is empty, or has `marker`.
+
+    Parameters
+    ----------
+    folder : Path
+    marker : str
+        Name of the file that shows that a folder is the package's.
+    *own : str
+        Names of other files that the package may have left there, besides unfinished ones.
+    """
+    names = [place.name for place in folder.iterdir()]
+    others = [name for name in names if name not in own and not _PART.fullmatch(name)]
+    return None if marker in names else min(others, default=None)
+
+
 def part_of(path: Path) -> Path:
     """Return a name for an unfinished file next to its destination, in the form that `remove_left_overs` recognises."""
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")

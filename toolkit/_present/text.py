@@ -308,6 +308,17 @@ def version_range(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
+def version_span(first: int, last: int) -> str:
+    """Format a range of ledger versions with its noun.
+
+    Examples
+    --------
+    >>> version_span(5, 5), version_span(0, 4999)
+    ('version 5', 'versions 0 to 4,999')
+    """
+    return f"version{'s' * (first != last)} {version_range(first, last)}"
+
+
 def change_place(before: int, after: int, *, several: bool = False) -> str:
     """Return the ledger version of a change, or the interval that contains it; of several, the first to the last.
 

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import checked_path, read_file, replacing
+from toolkit._present.files import checked_path, other_file, read_file, replacing
 from toolkit._present.text import visible
 from toolkit.archive._columns import in_columns, with_columns_of
 from toolkit.archive._files import Staged, files_at, read_footer
@@ -82,7 +82,8 @@ class Folder:
             found = ArchiveManifest.of_text(read_file(checked_path(self.path) / NAME))
         except OSError as error:
             raise InputError(
-                f"{self.path} is not an archive: cannot read {NAME} ({error.strerror}); toolkit.sync makes one"
+                f"{self.path} is not an archive: cannot read {NAME} ({error.strerror}); toolkit.sync or "
+                "`ledger-toolkit sync` makes one"
             ) from None
         except ValueError as error:
             raise InputError(f"{self.path / NAME} {visible(error, 600)}") from None
@@ -103,15 +104,14 @@ class Folder:
         """
         try:
             checked_path(self.path).mkdir(parents=True, exist_ok=True)
-            others = [place.name for place in self.path.iterdir()]
+            other = other_file(self.path, NAME, "sync.lock")
         except OSError as error:
             raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
         if self.exists():
             self.manifest()
-        # What a sync leaves if it is killed before it writes the manifest of a new archive.
-        elif others := [name for name in others if name != "sync.lock" and not _PART_OF_MANIFEST.fullmatch(name)]:
+        elif other is not None:
             raise InputError(
-                f"{self.path} contains {visible(min(others))!r} but no {NAME}; restore it, or choose an empty folder"
+                f"{self.path} contains {visible(other)!r} but no {NAME}; restore it, or choose an empty folder"
             )
         with locked(self.path, "sync") as check:
             self._check_lock = check

@@ -339,7 +339,10 @@ def replay(
     --------
     ledger-toolkit replay mainnet 3000000000 --out page.html
     """
+    from toolkit.fork._fork import check_bytecode
+
     with console.connected(where) as reached:
+        check_bytecode(reached)
         found = reached.fork(version - 1).replay(version)
         if out is not None:
             from toolkit.reports._replay import write_replay

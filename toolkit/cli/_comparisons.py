@@ -322,6 +322,8 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._sentences import timeline_lines
 
     with console.connected(where) as reached:
+        for name in module or ():  # at the head: no module is ever removed
+            reached.contract("::".join(name.split("::")[:2]))
         found = timelines.found_timeline(reached, versions, modules=module or (), progress=not quiet)
     frame = timelines.timeline_frame(found)
     about = ("first", "last", "modules", "requests", "unread", "not_seen")

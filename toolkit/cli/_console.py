@@ -24,7 +24,7 @@ from toolkit._present.tables import (
     terminal_width,
     text_table,
 )
-from toolkit._present.text import plural, without_padding
+from toolkit._present.text import plural, version_span, without_padding
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -236,9 +236,7 @@ def _versions_text(versions: Iterable[int]) -> str:
     read = sorted(set(versions))
     if not read:
         return ""
-    if len(read) == 1:
-        return f"version {read[0]:,}"
-    span = f"versions {read[0]:,} to {read[-1]:,}"
+    span = version_span(read[0], read[-1])
     return span if read[-1] - read[0] == len(read) - 1 else f"{len(read):,} {span.replace(' ', ' from ', 1)}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from toolkit._present.text import plural
+from toolkit._present.text import plural, version_span
 from toolkit.cli import _console as console
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    lines = [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run), f"Report: {written}"]
+    lines = [*brief_lines(run.steps, len(run.study.calls)), *(f"note: {note}" for note in _notes(run))]
+    lines += [_counts_text(run), f"Report: {written}"]
     console.print_text("\n".join(lines))
 
 
@@ -83,7 +84,7 @@ def study_run(
         Path | None,
         Option(help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default."),
     ] = None,
-    fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Start over: replace the run in the folder, of any study.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
     nodes: console.StudyNodeOption = None,
@@ -148,24 +149,30 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
         facts = {"title": run.study.title, "earlier": said, "counts": counts, "rows_digest": run.digest}
         facts |= {"resumed_rows": run.manifest["resumed_rows"], "steps": console.records(run.steps), "words": lines}
-        facts |= {"not_judged": unjudged_sentences(run.coverage.unjudged, visible), "notes": run.notes}
+        facts |= {"not_judged": unjudged_sentences(run.coverage.unjudged, visible), "notes": _notes(run)}
         console.print_json({**facts, **extra})
         return
     for line in [said, *lines] if said else lines:
         console.print_text(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
-    for note in run.notes:
+    for note in _notes(run):
         console.print_text(f"note: {visible(note, 400)}")
     print(_counts_text(run))
 
 
+def _notes(run: Run) -> list[str]:
+    """Return changes to the plan, such as versions that do not exist yet, and calls that failed at every version."""
+    return [*(note for node in run.record.nodes for note in node.notes), *run.notes]
+
+
 def _counts_text(run: Run) -> str:
-    """Return the number of steps, observations and failures of a run, and its folder."""
+    """Return the number of steps, observations and failures of a run, the versions of its plan, and its folder."""
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
-    return f"{plural(len(run.steps), 'step')} in {observations}: {run.path}"
+    ends = [at for node in run.record.nodes for at in (node.first, node.last, *(node.committed_span or ()))]
+    return f"{plural(len(run.steps), 'step')} in {observations} at {version_span(min(ends), max(ends))}: {run.path}"
 
 
 def study_new(

@@ -265,13 +265,15 @@ def _cost_line(simulation: Simulation, units: _Units) -> str:
     net = plural(abs(gas.net_octas), "octa")
     if (unit := units.get(APT)) is not None:
         symbol, decimals = unit
-        whole, rest = divmod(abs(gas.net_octas), 10**decimals)
-        net = f"{whole:,}{f'.{rest:0{decimals}}' if decimals else ''} {symbol}"
+        net = f"{in_whole_coins(abs(gas.net_octas), decimals)} {symbol}"
     parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
     storage = f"storage {plural(gas.storage_fee_octas, 'octa')}, refund {plural(gas.storage_fee_refund_octas, 'octa')}"
+    price = gas.gas_unit_price
+    whole = (gas.execution_gas_units + gas.io_gas_units) * price + gas.storage_fee_octas
+    rounded = "" if whole == gas.total_charge_gas_units * price else "; parts are rounded up"
     return (
         f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {plural(gas.gas_unit_price, 'octa')} each, "
-        f"{'a refund of ' * (gas.net_octas < 0)}{net} net ({parts}, {storage})."
+        f"{'a refund of ' * (gas.net_octas < 0)}{net} net ({parts}, {storage}{rounded})."
     )
 
 

@@ -144,8 +144,10 @@ class VersionPlan:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
                 if _is_date_text(text):
-                    more = "such as 2026-05-01..2026-06-01/20; in Python, also a list of times"
-                    raise InputError(f"version plan {text!r:.80}: with times, expected a range, {more}")
+                    moment(text)  # which says so if it is no date
+                    more = "2026-05-01..2026-06-01/20 reads 20; in Python, a plan may also be a list of times"
+                    said = f"expected a range of times: 2026-05-01..2026-05-02/1 reads one version, {more}"
+                    raise InputError(f"version plan {text!r:.80}: {said}")
                 between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
                 forms = f"the forms are {_TEXT_FORMS}; -1 is the head"

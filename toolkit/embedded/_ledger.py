@@ -577,7 +577,7 @@ class Ledger:
             return self.head
         if not self.oldest_version <= version <= self.head:
             raise InputError(
-                f"version must be from {self.oldest_version:,} to {self.head:,} on this ledger, got {version}"
+                f"version must be from {self.oldest_version:,} to {self.head:,} on this ledger, got {version:,}"
             )
         return version
 

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from toolkit._present.files import replacing
+from toolkit._present.files import other_file, replacing
 from toolkit._present.text import visible
 from toolkit.archive._lock import locked
 from toolkit.dtypes import to_pandas
@@ -97,8 +97,9 @@ class ReplayFolder:
         try:
             return msgspec.json.decode(place.read_bytes(), type=ReplayPlan)
         except FileNotFoundError:
-            if self.path.is_dir() and any(one.suffix != ".lock" for one in self.path.iterdir()):
-                raise StudyError(f"{self.path} has other files and no {_ABOUT}; choose another folder") from None
+            if self.path.is_dir() and (other := other_file(self.path, _ABOUT, "replay.lock")) is not None:
+                found = f"contains {visible(other)!r} but no {_ABOUT}"
+                raise StudyError(f"{self.path} {found}; choose another folder") from None
             return None
         except NotADirectoryError:
             raise StudyError(f"{self.path} is a file; choose another folder") from None

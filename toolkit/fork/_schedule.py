@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -53,10 +54,11 @@ def proposed_schedule(schedule: GasSchedule, changes: GasSchedule | Mapping[str,
             raise InputError(f"schedule: expected the name of a parameter, such as 'instr.add', got {name!r:.60}")
         found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
         if not found or found[0] not in entries:
+            close = get_close_matches(name, entries, n=1)
             raise InputError(
-                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}; "
-                "node.gas_schedule().entries lists them. To add parameters, pass the whole schedule: "
-                "toolkit.wire.GasSchedule(feature_version, entries)"
+                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}"
+                f"{f' (did you mean {close[0]}?)' if close else ''}. In Python, node.gas_schedule().entries lists "
+                "them, and a schedule given whole may have others: toolkit.wire.GasSchedule(feature_version, entries)"
             )
         factor = _FACTOR.fullmatch(value) if isinstance(value, str) else None
         if factor is None and (type(value) is not int or not 0 <= value <= _MAX_VALUE):

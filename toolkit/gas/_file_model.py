@@ -12,10 +12,11 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 
 T = TypeVar("T")
+_Problem = tuple[tuple[str | int, ...], str]
 
 # Keys for the top of a study file. TOML assigns a key that is written further down to the table above it.
 TOP_LEVEL_KEYS = ("title", "node", "nodes", "requests_per_second")
@@ -50,7 +51,7 @@ class FileModel(BaseModel):
         """Reject unknown keys here, because the message of ``extra="forbid"`` does not suggest the intended key."""
         unknown = [key for key in given if key not in cls.model_fields] if isinstance(given, dict) else []
         if unknown:
-            raise ValueError(misspelt(unknown[0], cls.model_fields))
+            raise key_problems(*(((), misspelt(key, cls.model_fields)) for key in unknown))
         return given
 
 
@@ -79,15 +80,14 @@ def placed(place: str, make: Callable[..., T], *given: Any) -> T:
     try:
         return make(*given)
     except ValidationError as error:
-        raise _first_problem(place, error) from None
+        raise _refused(place, _problems(error)) from None
     except StudyError as error:
-        [(path, reason)] = error.problems or [((), str(error))]
-        raise _refused((place, *path), reason) from None
+        raise _refused(place, error.problems or [((), str(error))]) from None
     except (InputError, TypeError) as error:
-        raise _refused((place,), str(error)) from None
+        raise _refused(place, [((), str(error))]) from None
 
 
-def key_problems(*problems: tuple[tuple[str | int, ...], str]) -> InputError:
+def key_problems(*problems: _Problem) -> InputError:
     """Return the error of a validator of several keys: what is wrong, each with its key and the index in its list."""
     error = InputError("; ".join(reason for _, reason in problems))
     error.problems = problems
@@ -110,22 +110,19 @@ def named_place(what: str, number: int, name: object) -> str:
     return f"{what} {number}"
 
 
-def _first_problem(place: str, error: ValidationError) -> StudyError:
-    """Return the error for the first problem, with its place and the number of further problems."""
-    first = error.errors(include_url=False)[0]
-    reason = "this key is required" if first["type"] == "missing" else refusal(first, _EXPECTED)
-    path, further = first["loc"], error.error_count() - 1
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, InputError) and cause.problems:
-        [(keys, reason), *others] = cause.problems
-        path, further = (*path, *keys), further + len(others)
-    names = [str(part + 1) if isinstance(part, int) else part for part in path]
-    more = f" (further errors: {further})" if further else ""
-    return _refused((place, f"`{'.'.join(names)}`") if names else (place,), reason + more)
+def _problems(error: ValidationError) -> Iterator[_Problem]:
+    """Yield the keys that are not valid, with the reasons."""
+    for one in error.errors(include_url=False):
+        reason = "this key is required" if one["type"] == "missing" else refusal(one, _EXPECTED)
+        cause = one.get("ctx", {}).get("error")
+        for keys, why in (isinstance(cause, InputError) and cause.problems) or [((), reason)]:
+            names = [str(part + 1) if isinstance(part, int) else part for part in (*one["loc"], *keys)]
+            yield (f"`{'.'.join(names)}`",) if names else (), why
 
 
-def _refused(path: tuple[str | int, ...], reason: str) -> StudyError:
-    """Return the error for a part of a study; what contains the part may add its own place at the front of the path."""
-    error = StudyError(f"{', '.join(map(str, path))}: {reason}")
-    error.problems = ((path, reason),)
+def _refused(place: str, problems: Iterable[_Problem]) -> StudyError:
+    """Return the error for a part of a study; what contains the part may add its own place in front."""
+    placed_at = [((place, *path), reason) for path, reason in problems]
+    error = StudyError(*(f"{', '.join(map(str, path))}: {reason}" for path, reason in placed_at))
+    error.problems = tuple(placed_at)
     return error

@@ -252,7 +252,7 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
         lines.append(group_text(group, visible))
         lines += [f"  {change_name(change, visible)}: {change_text(change, visible)}" for change in group.changes]
     if len(groups) > len(shown):
-        lines.append(f"... and {plural(len(groups) - len(shown), 'smaller change')} (see `run.steps`)")
+        lines.append(f"... and {len(groups) - len(shown):,} more (see `run.steps`)")
     return [visible(line, _MAX_LINE) for line in lines]
 
 
@@ -334,7 +334,7 @@ def brief_lines(steps: pd.DataFrame, calls: int) -> list[str]:
     groups = sorted(step_groups(steps), key=lambda group: (not group.sure, -group.weight))
     lines = [lead_sentence(group, calls, visible) for group in groups[:_MAX_LISTED]]
     more = len(groups) - len(lines)
-    return lines + ([f"... and {plural(more, 'smaller change')}, all in the report"] if more > 0 else [])
+    return lines + ([f"... and {more:,} more, all in the report"] if more > 0 else [])
 
 
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
@@ -416,6 +416,8 @@ def _because(group: StepGroup) -> str:
     if group.cause is Cause.SCHEDULE and ratio is not None:
         how = "rose tenfold" if ratio == _TENFOLD else f"{'rose' if ratio > 1 else 'fell'} ({times(ratio)})"
         return f", when the gas schedule {how}"
+    if group.cause is Cause.CODE and any(change.gas_before is not None for change in group.changes):
+        return ", when code was upgraded"
     return group.cause.because
 
 

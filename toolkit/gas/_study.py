@@ -206,7 +206,7 @@ class Study(StudyFields):
                 document = {name: value for name, value in document.items() if name not in {"node", "nodes"}} | instead
             return cls.from_document(document, use_api_key=use_api_key)
         except InputError as error:
-            raise StudyError(f"study {source}: {error}") from None
+            raise StudyError(f"study {source}: {error.args[0]}", *error.args[1:]) from None
         except RecursionError:
             raise StudyError(f"study {source}: nested too deeply to be a study") from None
 
@@ -406,7 +406,7 @@ class Study(StudyFields):
             Maximum number of ranges in flight on the executor, ideally the number of its workers: each range gets a
             share of the node's rate and requests in flight. A pool given by name has at most one range per worker.
         fresh : bool, default False
-            Start over: remove an existing run from the folder, provided that its study has the same title.
+            Start over: remove an existing run from the folder, of this or another study. Other files stay.
         progress : bool or callable, default True
             Show a progress bar, or call a function with the current activity (``"observing"``, ``"locating steps"`` if
             a version plan has steps between its versions, then ``"finding causes"``), the number of calls done, and the

@@ -207,7 +207,7 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
     try:
         return read_waivers(document.get("waiver", []))
     except InputError as error:
-        raise StudyError(f"waivers {source}: {error}") from None
+        raise StudyError(f"waivers {source}: {error.args[0]}", *error.args[1:]) from None
 
 
 def label_lines(path: str | Path) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import listed, version_range
+from toolkit._present.text import listed, version_span
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
@@ -310,7 +310,7 @@ class _Source:
             return Unread(self.name, why)
         low, high = self.ends
         ends = ((low, known[0] - 1), (known[-1] + 1, high))
-        missing = [f"at version{'s' * (a < b)} {version_range(a, b)}" for a, b in ends if a <= b]
+        missing = [f"at {version_span(a, b)}" for a, b in ends if a <= b]
         missing += [f"between versions {a:,} and {b:,}, where it changed" for a, b in self.cells() if b - a > 1]
         return Unread(self.name, why, " and ".join(missing)) if missing else None
 

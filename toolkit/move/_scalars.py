@@ -144,7 +144,7 @@ class Integer(BaseLayout, frozen=True):
                 number = value.__index__()  # integers of NumPy
             text = f"expected {self.move_type}, got {describe(value)}"
             if isinstance(number, bool) or not isinstance(number, int):
-                raise Mismatch(f"{text}; pass an int or its decimal digits as a string")
+                raise Mismatch(f"{text}; pass a whole number or its digits")
             if not low <= number <= high:
                 raise Mismatch(f"{text}, outside {low}..{high}")
             return str(number) if is_text else number
@@ -394,7 +394,8 @@ class String(Plain, frozen=True):
     def argument(self, value: Any) -> str:
         if isinstance(value, str):
             return value
-        raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
+        advice = """pass a string ('"5"' on the command line)"""
+        raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; {advice}")
 
 
 Scalar: TypeAlias = Bool | UInt | Int | Address | ObjectOf | Bytes | String

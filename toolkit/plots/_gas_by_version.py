@@ -370,7 +370,15 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
     several = len({label for label, _ in levelled | taken}) > 1
     first, last = _span(found)
     latest = last - MAX_SHARE_AFTER * (last - first)
-    named = [place for place, level in enumerate(lines) if level.versions[-1] >= latest]
+    ends: dict[tuple[str, str], float] = {}  # every call has a name: if all its lines end early, the last one
+    for level in lines:
+        key = level.series.label, level.series.node
+        ends[key] = max(ends.get(key, 0.0), level.versions[-1])
+    named = [
+        place
+        for place, level in enumerate(lines)
+        if level.versions[-1] >= min(latest, ends[level.series.label, level.series.node])
+    ]
     once = several and len(names) + len(named) > style.MAX_NAMED
     if once:  # each call, at its most frequent stratum
         named = [*{(lines[place].series.label, lines[place].series.node): place for place in reversed(named)}.values()]

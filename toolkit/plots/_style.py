@@ -25,7 +25,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.text import ELLIPSIS, counted, listed, number, visible
+from toolkit._present.text import ELLIPSIS, counted, listed, number, version_span, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
@@ -697,14 +697,16 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
     if not in_page():
         return
     flat = np.flatnonzero((y[1:] == y[:-1]) & (x[1:] > x[:-1]))
+    stepped = np.append((x[2:] == x[1:-1]) & (y[2:] != y[1:-1]), False)  # there, the later gas begins
     for part in np.array_split(flat, min(len(flat), MAX_TIPS) or 1):
         if len(part):
             first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
+            versions = version_span(int(first), int(last - stepped[part[-1]]))
             values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {counted(values, 'gas unit')}, versions {first:,.0f} to {last:,.0f}")
+            tip(line, f"{name}: {counted(values, 'gas unit')}, {versions}")
 
 
 def page_colours(*, dark: bool) -> str:

@@ -195,7 +195,9 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
     """Return the calls of the first figures, at most `MAX_NAMED`: those that change most, and then others."""
     by_weight = [change.label for group in data.largest for change in group.changes]
     moving = [call.label for call in data.calls if call.first_version != call.last_version]
-    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[: style.MAX_NAMED]
+    # A simulation at the head, after the versions of the plan, would leave them a part of the axis.
+    rest = [call.label for call in data.calls if data.span is None or call.first_version <= data.span[1]]
+    kept = list(dict.fromkeys([*by_weight, *moving, *rest]))[: style.MAX_NAMED]
     return tuple(label for label in data.labels if label in kept)
 
 

@@ -125,7 +125,9 @@ def verdict_content(
     `name` makes labels safe, and `said` sentences that quote them.
     """
     shown = comparison.shown(name, gate)
+    study = getattr(comparison, "study", None)
     return {
+        "title": name(study.title) if study else shown.title,
         "gate": gate,
         "shown": shown,
         "headline": headline(gate) if gate else "COMPARISON",

@@ -286,9 +286,26 @@ def test_another_study_does_not_mix(tmp_path):
     """A folder with a run of another study is refused, and stays as it was."""
     run(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    with pytest.raises(StudyError, match="has a run of another study"):
-        run(tmp_path / "run", title="another")
+    with pytest.raises(StudyError, match=r"has a run of another study .*--fresh"):
+        run(tmp_path / "run", versions="0:9")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+def test_a_title_may_change(tmp_path):
+    """It is not observed: the complete run goes on under the new title."""
+    run(tmp_path)
+    again = run(tmp_path, title="another")
+    assert (again.earlier is not None, again.study.title) == (True, "another")
+
+
+def test_a_run_is_not_made_among_other_files(tmp_path):
+    """They could be taken for its own; what a killed run left is not one of them."""
+    for name in ("run.lock", ".run.json.7-0123abcd.part", "notes.txt"):
+        (tmp_path / name).touch()
+    with pytest.raises(StudyError, match=r"contains 'notes\.txt' but no run\.json"):
+        run(tmp_path)
+    (tmp_path / "notes.txt").unlink()
+    assert run(tmp_path).complete
 
 
 def test_another_chain_does_not_mix(tmp_path):

@@ -142,7 +142,7 @@ def test_of_very_many_groups_the_largest_are_listed():
     gas = [1 if version % 2 else 100 + version for version in range(101)]
     lines = words(*(row(version, units) for version, units in enumerate(gas)))
     assert len(lines) == 2 * 60 + 1
-    assert lines[-1] == "... and 40 smaller changes (see `run.steps`)"
+    assert lines[-1] == "... and 40 more (see `run.steps`)"
     versions = [int(line.split()[2].rstrip(",")) for line in lines[:-1:2]]
     assert versions == sorted(versions)
 

@@ -255,8 +255,8 @@ def test_a_folder_that_is_not_a_runs_is_refused(tmp_path):
         RunStore(tmp_path).manifest()
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "part-00000000.parquet").write_bytes(b"x")
-    with pytest.raises(StudyError, match="choose another folder"):
-        RunStore(tmp_path).create(manifest())
+    with pytest.raises(StudyError, match="contains 'parts' but no"):
+        RunStore(tmp_path).check_unused()
     assert not (tmp_path / "run.json").exists()
     with pytest.raises(StudyError, match="cannot be created"):
         RunStore(tmp_path / "parts" / "part-00000000.parquet").create(manifest())
@@ -268,23 +268,24 @@ def test_discarding_removes_the_runs_own_files_only(store):
     store.write_steps(rows_frame(STEPS, {}))
     for name in ("notes.txt", "report.html", "parts/readme.md"):
         (store.path / name).write_text("keep me")
-    store.discard("mine")
+    store.discard()
     assert files(store) == ["notes.txt", "parts/readme.md", "report.html"]
     assert not store.exists()
 
 
-def test_another_studys_run_is_not_discarded(store):
-    """A run of another title stays whole."""
+def test_another_programs_folder_is_not_discarded(store):
+    """Where ``run.json`` is not a manifest, everything stays."""
     store.add(table(row(1)))
+    (store.path / "run.json").write_text("{}")
     before = files(store)
-    with pytest.raises(StudyError, match="another study, 'mine'; choose another folder"):
-        store.discard("another")
+    with pytest.raises(StudyError):
+        store.discard()
     assert files(store) == before
 
 
 def test_discarding_nothing_is_no_error(tmp_path):
     """A missing folder has nothing to discard."""
-    RunStore(tmp_path / "none").discard("mine")
+    RunStore(tmp_path / "none").discard()
     assert not (tmp_path / "none").exists()
 
 
@@ -308,7 +309,7 @@ def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
     shutil.copy(store.part_files()[0], mine)
     store.add(table(row(2)))
     assert store.observations()["ledger_version"].tolist() == [1, 2]
-    store.discard("mine")
+    store.discard()
     assert mine.exists()
 
 

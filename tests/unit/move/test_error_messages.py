@@ -105,17 +105,26 @@ WRITTEN_BY_A_CALLER = [
     (lambda: parse_abi_type("unparsable<x>"), "type 'unparsable<x>', position 0: unknown type 'unparsable' (expected"),
     (lambda: encode_argument(Bool(), 1), "arguments[0]: expected a boolean, got number 1"),
     (lambda: encode_argument(UInt(8), 256), "arguments[0]: expected u8, got number 256, outside 0..255"),
-    (lambda: encode_argument(UInt(64), 1.0), "arguments[0]: expected u64, got number 1.0; pass an int or its decimal"),
-    (lambda: encode_argument(UInt(64), True), "arguments[0]: expected u64, got boolean true; pass an int or its"),
-    (lambda: encode_argument(UInt(64), "1.5"), "arguments[0]: expected u64, got string '1.5'; pass an int or its"),
+    (lambda: encode_argument(UInt(64), 1.0), "arguments[0]: expected u64, got number 1.0; pass a whole number or its"),
+    (
+        lambda: encode_argument(UInt(64), True),
+        "arguments[0]: expected u64, got boolean true; pass a whole number or its",
+    ),
+    (
+        lambda: encode_argument(UInt(64), "1.5"),
+        "arguments[0]: expected u64, got string '1.5'; pass a whole number or its",
+    ),
     (
         lambda: encode_argument(Address(), "bob"),
         "arguments[0]: expected an address, got string 'bob'; pass 0x and 1 to",
     ),
     (lambda: encode_argument(Bytes(), "abc"), "arguments[0]: expected vector<u8>, got string 'abc'; pass bytes, or 0x"),
-    (lambda: encode_argument(String(), b"x"), "arguments[0]: expected 0x1::string::String, got bytes 0x78; pass a str"),
+    (
+        lambda: encode_argument(String(), b"x"),
+        "arguments[0]: expected 0x1::string::String, got bytes 0x78; pass a string",
+    ),
     (lambda: encode_argument(VectorOf(UInt(64)), 5), "arguments[0]: expected vector<u64>, got number 5; pass a list"),
-    (lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]), "arguments[0][1]: expected u64, got string 'x'; pass an"),
+    (lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]), "arguments[0][1]: expected u64, got string 'x'; pass a"),
     (lambda: encode_argument(OptionOf(UInt(8)), 300), "arguments[0]: expected u8, got number 300, outside 0..255"),
     (lambda: encode_argument(COIN, 5), "arguments[0]: expected 0x1::coin::Coin as an object, got number 5"),
     (

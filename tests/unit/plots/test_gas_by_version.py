@@ -84,6 +84,9 @@ def test_levels_of_many_strata_are_named_by_their_calls() -> None:
     ax = gas_by_version(frame, levels=levels, calls=["call 0", "call 1"])
     ends = [text.get_text() for text in artists(ax, "end-label")]
     assert ends == [f"call {n}, kind {kind}" for n in range(2) for kind in range(3)]
+    levels.loc[levels["label"] == "call 0", "version_last"] = 40
+    ax = gas_by_version(frame, levels=levels)  # one that ends early has a name, too
+    assert {text.get_text() for text in artists(ax, "end-label")} == {"call 0", "call 1", "call 2"}
 
 
 def test_axes_do_not_go_below_zero_or_one_for_marks() -> None:

@@ -18,6 +18,7 @@ import pytest
 from markdown_it import MarkdownIt
 from matplotlib import pyplot as plt
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.tables import csv_table
@@ -33,6 +34,7 @@ from toolkit.reports._templates import code, prose
 from toolkit.reports._to_html import overview_calls
 from toolkit.reports._to_markdown import render_markdown
 
+DEMO = Path(__file__).resolve().parents[3] / "data" / "samples" / "demo"
 VOID = {"meta", "br", "wbr", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "started_at": datetime(2026, 5, 1, 12, tzinfo=UTC)}
 
@@ -228,6 +230,29 @@ def test_figures_tell_their_values_on_hover(page: str) -> None:
     assert re.search(r"<use [^<>]*><title>registrations: \d+ gas units at version \d+</title></use>", page)
 
 
+def test_the_gas_on_hover_is_that_of_every_version_it_names(tmp_path: Path) -> None:
+    """No range of the demo's page reaches into the next step: it agrees with the frame at both of its ends."""
+    run = toolkit.Run.open(DEMO)
+    page = write(run, tmp_path / "report.html").read_text("utf-8")
+    found = re.findall(r"<title>([^:<]+): ([\d,]+) gas units?, versions? ([\d,]+)(?: to ([\d,]+))?</title>", page)
+    steps = run.steps[run.steps["source"] == "view@version"]
+    checked = set()
+    for label, *numbers in found:
+        gas, first, last = (int(text.replace(",", "")) for text in [*numbers[:2], numbers[2] or numbers[1]])
+        mine = steps[steps["label"] == label].sort_values("version_after")
+        for version in (first, last) if len(mine) else ():
+            assert mine[mine["version_after"] <= version].iloc[-1:]["gas_after"].tolist() in ([gas], []), (
+                label,
+                version,
+            )
+            assert mine[mine["version_after"] > version].iloc[:1]["gas_before"].tolist() in ([gas], []), (
+                label,
+                version,
+            )
+            checked.add((label, version))
+    assert len(checked) > 40
+
+
 @pytest.mark.usefixtures("no_figures")
 def test_the_page_says_gas_is_a_models_only_where_it_is(page: str) -> None:
     """The notice is for the embedded node's gas."""
@@ -383,3 +408,13 @@ def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
     assert len(shown) == 7
     assert set(shown) >= set(data.changed)
     assert "The 7 calls whose gas changed most" in to_html.render(data)
+
+
+def test_a_simulation_after_the_judged_versions_is_not_in_the_first_figures() -> None:
+    """At the head, far behind them, it would leave them a part of the axis."""
+    data = dataclasses.replace(build(made_up()), events=())
+    last, head = data.span[1], "transfer"
+    late = dataclasses.replace(data.calls[-1], label=head, first_version=last + 1, last_version=last + 1, judged=False)
+    assert head not in overview_calls(dataclasses.replace(data, calls=(*data.calls[:2], late)))
+    level = dataclasses.replace(late, first_version=last, last_version=last)
+    assert head in overview_calls(dataclasses.replace(data, calls=(*data.calls[:2], level)))

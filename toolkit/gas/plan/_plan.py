@@ -77,9 +77,10 @@ def pages_of(ranges: Iterable[Range]) -> list[tuple[int, int]]:
     return pages
 
 
-# Keys that do not change what is observed: the rules of the gate and the pace may change while a run is resumed.
+# Keys that do not change what is observed: the title, the rules of the gate and the pace may change while a run is
+# resumed.
 # Labels do not either; an unlabelled call has the label that its run has, which depends on the toolkit's version.
-_NOT_OBSERVED = frozenset({"thresholds", "waiver", "allow", "requests_per_second", "label"})
+_NOT_OBSERVED = frozenset({"title", "thresholds", "waiver", "allow", "requests_per_second", "label"})
 
 
 def study_digest(document: Mapping[str, Any]) -> str:

@@ -120,8 +120,8 @@ def open_run(job: Job, *, fresh: bool, existed: Collection[str] = ()) -> Earlier
     Raises
     ------
     StudyError
-        If the folder has a run of another study, chain or history, or one whose ``run.json`` is
-        damaged or missing.
+        If the folder has other files, or a run of another study, chain or history, or one whose ``run.json`` is damaged
+        or missing.
 
     Warns
     -----
@@ -129,6 +129,7 @@ def open_run(job: Job, *, fresh: bool, existed: Collection[str] = ()) -> Earlier
         If files were damaged.
     """
     store, study = job.store, job.study
+    store.check_unused()
     if not fresh and store.exists():
         job.manifest = store.manifest()
         # A run of another study that has no observations is started again.
@@ -145,7 +146,7 @@ def open_run(job: Job, *, fresh: bool, existed: Collection[str] = ()) -> Earlier
         complete=False,
     )
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
-        store.discard(study.title)
+        store.discard()
     return None
 
 
@@ -159,7 +160,7 @@ def _take_up(job: Job) -> None:
         differ = [name for name, value in study.document().items() if value != known.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
-            "run that study"
+            "replace the run with --fresh (fresh=True in Python)"
         )
     for node, plan in job.plans():
         try:

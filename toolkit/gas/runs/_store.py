@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import re
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,8 +21,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import check_regular, checked_path, read_text_file, remove_left_overs, replacing
-from toolkit._present.messages import shorten
+from toolkit._present.files import check_regular, checked_path, other_file, read_text_file, remove_left_overs, replacing
 from toolkit._present.text import visible
 from toolkit.archive._lock import locked
 from toolkit.dtypes import read_parquet, to_pandas
@@ -165,28 +164,33 @@ class RunStore:
             raise StudyError(f"run folder {self.path} cannot be created: {error.strerror}") from None
         return missing
 
+    def check_unused(self) -> None:
+        """Raise StudyError if the folder has files, but no run."""
+        if (other := other_file(self.path, _MANIFEST, "run.lock")) is not None:
+            raise StudyError(f"{self.path} contains {visible(other)!r} but no {_MANIFEST}; choose an empty folder")
+
     def create(self, manifest: Manifest) -> Manifest:
         """Create a run in an empty or missing folder; return its manifest."""
         self.make_folder()
-        if any(self.part_files()):
-            raise StudyError(f"{self.path} contains Parquet parts of a run but no {_MANIFEST}; choose another folder")
         return self.write_manifest(manifest)
 
-    def discard(self, title: str) -> None:
-        """Remove the files of a run of the study with this title, to start over; other files are not changed.
+    def discard(self) -> None:
+        """Remove the files of a run, of whichever study; other files are not changed.
 
         Raises
         ------
         StudyError
-            If the run is of a study with another title, or cannot be read.
+            If ``run.json`` cannot be read, so that the folder may be another program's.
         """
         if not self.exists():
             return
-        if (found := self.manifest().study.get("title")) != title:
-            raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
-        # run.json comes last: a folder that has parts and no run.json cannot be used again.
-        for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
+        self.manifest()
+        for place in (*self.part_files(), self.path / _STEPS):
             place.unlink(missing_ok=True)
+        with suppress(OSError):  # missing, or with files of others
+            self._parts.rmdir()
+        # Last: a folder that has other files and no run.json cannot be used again.
+        (self.path / _MANIFEST).unlink()
 
     def manifest(self) -> Manifest:
         """Return the content of ``run.json``.
