@@ -445,6 +445,11 @@ class ValuesDraft(Struct, frozen=True):
     version: str = "-1"
     plan: str = SAMPLE
 
+    @property
+    def versions_text(self) -> str:
+        """What is typed in the field of the versions; empty at the head."""
+        return "" if self.at == "head" else str(getattr(self, self.at))
+
 
 class FunctionDraft(ValuesDraft, frozen=True):
     """Entries for a function and its arguments.

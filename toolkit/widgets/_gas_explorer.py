@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.client._versions import FindSteps
+from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import failed
@@ -38,7 +38,7 @@ from toolkit.widgets._fields import Findings, read_leaf, validated
 from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
-from toolkit.widgets._readings import parse_plan
+from toolkit.widgets._readings import read_plan
 from toolkit.widgets._results import available_since, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -84,6 +84,11 @@ class StudyDraft(functions.FunctionDraft, frozen=True):
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
     calls: tuple[str, ...] = ("",)
+
+    @property
+    def versions_text(self) -> str:
+        """What is typed in the field of the versions."""
+        return self.span
 
     @property
     def kind(self) -> functions.FunctionKind:
@@ -242,13 +247,18 @@ class StudyState(functions.FunctionState):
         if not typed:
             found.missing["span"] = "expected versions, such as 0:-1 for all versions"
             return None
-        plan: Any = validated(partial(parse_plan, typed), found, "span")
+        mine = Findings(ledger=self.ledger)
+        plan: Any = read_plan(typed, mine, "span")
+        found.add(mine)
         if plan is None:
             return None
         if draft.plan == "these":
             return validated(partial(VersionChoice, plan=plan), found, "span")
+        if not isinstance(plan, str) or not VersionPlan.parse(plan).is_range:
+            found.errors["span"] = f"a search reads a range, such as 0:-1; for others, choose {_PLANS['these']!r}"
+            return None
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
-        return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")
+        return validated(partial(VersionChoice, find_steps=plan, **bounds), found, "span")
 
     @property
     def wanted(self) -> str | None:
@@ -263,7 +273,8 @@ class StudyState(functions.FunctionState):
         committed = draft.source == "committed"
         sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
-        span = "0:-1 for all; also 100:200, dates, 2026-05-01..2026-06-01, or 100, 200, 300"
+        span = "0:-1 for all; also 100:200, or dates, 2026-05-01..2026-06-01"
+        span += "" if draft.plan == "search" else ", or 100, 200, 300"
         sends = ("source", ("simulate", "committed"))
         several = len(self.calls) > 1
         labelled = several or draft.label or "label" in self.findings.errors

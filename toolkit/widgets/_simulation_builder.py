@@ -17,12 +17,13 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import listed, plural
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
-from toolkit.errors import InputError, ToolkitError, VersionPruned
+from toolkit.client._versions import without_marks
+from toolkit.errors import InputError, NotFound, ToolkitError, VersionPruned
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _functions as functions
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
-from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, validated
+from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, unreadable, validated
 from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.widgets._state import Answer, Answered, Pressed
@@ -601,7 +602,9 @@ class SimulationState(functions.FunctionState):
         missing = now.further_signers - len(signers)
         draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
         request = read_request(draft, self.request, now.leading, found)
-        version = read_version(draft.version, found) if draft.at == "version" else None
+        mine = Findings(ledger=self.ledger, times=self.times)
+        version = read_version(draft.version, mine) if draft.at == "version" else None
+        found.add(mine)
         now = dataclasses.replace(now, entries=draft, findings=found, request=request or self.request, version=version)
         return dataclasses.replace(now, fields=now.controls)
 
@@ -847,7 +850,7 @@ class SimulationBuilder(functions.FunctionBuilder):
         how = "succeeded" if committed.success else "failed"
         words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
-            words += ". Simulated without public keys: the accounts' keys have since been rotated"
+            words += ". Simulated without public keys: the transaction's keys do not match the accounts' keys"
         found = dataclasses.replace(simulation, request=request)
         self._show_simulation(found, WantedSimulation(request), self._asked, more=words)
 
@@ -885,13 +888,17 @@ class SimulationBuilder(functions.FunctionBuilder):
         self._background.start("load", partial(self._load, self._now.entries.committed))
 
     def _load(self, typed: str) -> None:
-        text = typed.strip().replace(",", "").replace("_", "")
+        text = without_marks(typed.strip())
         with self._busy_while("Loading"):
             try:
                 self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
             except ToolkitError as error:
-                self._refuse("committed", str(error))
-                self._say("error", str(error))
+                words = None
+                if isinstance(error, NotFound) and text.isdecimal():
+                    words = unreadable(int(text), error.ledger)
+                words = words or str(error)
+                self._refuse("committed", words)
+                self._say("error", words)
 
     def _do_page(self, _message: parts.Message) -> None:
         self._background.start("page", self._complete_changes, looks_up=True)

@@ -139,6 +139,10 @@ class FormState:
         The node that requests are for. It is not asked anything here.
     names : mapping of str to str
         Names of accounts by canonical address.
+    ledger : LedgerState or None
+        The ledger when the field of the versions was left last.
+    times : mapping of str to (int, datetime or None)
+        The first version from a time that was typed, and its own time.
     request : object
         The request of the last valid entries.
     made_from : struct
@@ -176,6 +180,8 @@ class FormState:
     entries: Any
     node: Any = None
     names: Mapping[str, str] = field(default_factory=dict)
+    ledger: Any = None
+    times: Mapping[str, tuple[int, Any]] = field(default_factory=dict)
     request: Any = None
     made_from: Any = None
     findings: Findings = field(default_factory=Findings)
@@ -365,4 +371,5 @@ def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one 
             return state.saying(kind, words)
         case Moved(node, names):
             made = dataclasses.replace(state, node=node, names=names, looked={}, refused={}, recent=(), status=Status())
+            made = dataclasses.replace(made, ledger=None, times={})
             return step(made.forgotten().read(state), Answered(None))

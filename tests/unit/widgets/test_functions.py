@@ -120,6 +120,8 @@ def test_a_date_becomes_the_first_version_at_or_after_it(node):
     assert (list(form.errors), form.python) == (["version"], "")
     press(form, "time")
     assert form.versions == node.version_at(day)
+    assert form._draft.version == day
+    assert form._findings.notes["version"].startswith(f"= {node.version_at(day):,}, ")
     type_in(form, version=f"{day} 00:00")
     form.read()
     assert form.result.ledger_version == node.version_at(day)
