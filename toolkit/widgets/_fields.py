@@ -148,7 +148,7 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
             form = select("Written as", {"hex": "hex", "text": "text (UTF-8)"}, short=True)
             return Group(label, fields=(("text", Text("Bytes", mono=True)), ("as", form)), inline=True, type=kind)
         case move.String():
-            return Text(label, hint="may be empty", type=kind)
+            return Text(label, placeholder="may be empty", type=kind)
         case move.OptionOf(element):
             inner = structs.replace(field(element, "Value"), when=("some", (True,)))
             return Group(label, fields=(("some", Switch("has a value")), ("value", inner)), type=kind)
@@ -233,6 +233,17 @@ def write(layout: move.Layout, value: Any) -> Any:  # noqa: PLR0911  # one case 
         case move.StructOf(_, fields):
             return {name: write(inner, value[name]) for name, inner in fields}
     return _dumped(value)
+
+
+def with_short_addresses(layout: move.Layout, value: Any) -> Any:
+    """Return an argument whose addresses are in their short form, as the fields show them."""
+    match layout, value:
+        case (move.Address() | move.ObjectOf(), str()):
+            with suppress(InputError):
+                return wire_address(move.parse_address(value))
+        case (move.VectorOf(element), list() | tuple()):
+            return [with_short_addresses(element, one) for one in value]
+    return value
 
 
 def _dumped(value: Any) -> str:

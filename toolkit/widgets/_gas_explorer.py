@@ -25,7 +25,6 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import failed
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -39,7 +38,7 @@ from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import read_plan
-from toolkit.widgets._results import available_since, run_pages, version_words
+from toolkit.widgets._results import failures_of_run, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -426,7 +425,7 @@ class GasExplorer(functions.FunctionBuilder):
         return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
-        return run_pages(answer.result)
+        return run_pages(answer.result, self._now.named)
 
     def _facts(self) -> list[tuple[str, Any]]:
         if self.study is None:
@@ -599,14 +598,15 @@ def _outcome(run: Run) -> tuple[str, str]:
     count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
     if 0 < len(errors) == len(run.observations):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    failures, steps = int(failed(run.observations).sum()), run.steps
+    lost, steps = failures_of_run(run), run.steps
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     steps_found = plural(len(steps), "step") if at else "No steps"
     words = f"{steps_found} in gas{where}, from {count}"
-    since = available_since(run)
-    if since is not None:
-        versions = [f"{version:,}" for version in sorted(since.unique())]
+    if len(lost.transactions):
+        words += f"; {plural(len(lost.transactions), 'transaction')} failed on the ledger"
+    if lost.available_since is not None:
+        versions = [f"{version:,}" for version in sorted(lost.available_since.unique())]
         before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
-        return "hint", f"{words}; {failures:,} not available before {before}."
-    return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")
+        return "hint", f"{words}; {len(lost.reads):,} not available before {before}."
+    return ("mixed", f"{words}; {len(lost.reads):,} failed.") if len(lost.reads) else ("good", f"{words}.")

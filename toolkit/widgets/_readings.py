@@ -603,7 +603,7 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         value = result.values[0] if len(result.values) == 1 else result.values
         return {
             "Function": FunctionId.parse(call.function).wire,
-            "Arguments": brief(call.arguments),
+            "Arguments": self._now.argument_words(call.arguments),
             **(known.fact("Value", value, asset) if type(value) is int else {"Value": brief(value)}),
             "Gas used": result.gas_used,
             "Version": f"{result.ledger_version:,}",

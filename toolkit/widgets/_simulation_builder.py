@@ -18,12 +18,12 @@ from toolkit._present.text import listed, plural
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.client._versions import without_marks
-from toolkit.errors import InputError, NotFound, ToolkitError, VersionPruned
+from toolkit.errors import InputError, InvalidRequest, NotFound, ToolkitError, VersionPruned
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _functions as functions
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
-from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, unreadable, validated
+from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, unreadable, validated, with_short_addresses
 from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.widgets._state import Answer, Answered, Pressed
@@ -488,7 +488,9 @@ def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
         return None
     types = [str(move.parse_type_tag(name)) for name in call.type_arguments]
     amount = functions.amount_of(call.function, types, call.arguments)
-    return None if amount is None else (amount[0], int(call.arguments[amount[0]]), amount[1])
+    if amount is None or isinstance(units := call.arguments[amount[0]], list | tuple):
+        return None
+    return amount[0], int(units), amount[1]
 
 
 def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int | None, str]:
@@ -805,9 +807,12 @@ class SimulationBuilder(functions.FunctionBuilder):
 
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
+        found._units.update({asset: known.unit(asset) for asset in known.assets})  # noqa: SLF001 - as `explain` does
         about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "base": base}
         made = Simulated(result=found, asked=wanted, **about)
-        facts = simulation_facts(found, known) | ({"Version": made.where} if before else {})
+        called = called_by(wanted.request.payload) if wanted.request is not None else None
+        words = self._now.argument_words(called.arguments) if isinstance(called, wire.EntryFunction) else ""
+        facts = simulation_facts(found, known, words) | ({"Version": made.where} if before else {})
         with self._locked():
             self._apply(Answered(dataclasses.replace(made, facts=facts)))
             if failure is not None and failure.path:
@@ -840,7 +845,12 @@ class SimulationBuilder(functions.FunctionBuilder):
             If the node does not have the transaction, returns an error, or does not respond.
         """
         committed = self._asked.transaction(transaction)
-        simulation, _ = simulated_again(self._asked, committed)
+        try:
+            simulation, _ = simulated_again(self._asked, committed)
+        except InvalidRequest as error:
+            if not (has_model_gas(self.node) and isinstance(getattr(committed, "payload", None), wire.Script)):
+                raise
+            raise InputError("the embedded node cannot simulate this script: it runs no Move bytecode") from error
         request = by_account(simulation.request)
         with self._locked():
             self.request = request
@@ -861,6 +871,9 @@ class SimulationBuilder(functions.FunctionBuilder):
         arguments = None
         if isinstance(call, wire.EntryFunction) and now.call is not None and call.function == now.call.function.name:
             arguments = now.encoded(call.arguments)
+            if call is request.payload and len(call.arguments) == len(now.call.layouts):
+                short = map(with_short_addresses, now.call.layouts, call.arguments)
+                request = request.replace(payload=call.replace(arguments=list(short)))
         return programs(request, self.node, arguments, version=now.version, earlier=now.wanted.earlier)
 
     def _result_pages(self, answer: Simulated) -> list[parts.Page]:
@@ -873,7 +886,7 @@ class SimulationBuilder(functions.FunctionBuilder):
         return simulation_pages(answer.result, answer.known, failure=failure, diff=answer.diff, **about)
 
     def _origin_of(self, answer: Simulated) -> str:
-        ledger = None if answer.before else answer.result.ledger
+        ledger = (answer.before[0] if answer.before else answer.result).ledger  # of the first one: the fork's
         return origin(answer.where, None if ledger is None else ledger.timestamp)
 
     def _subject(self) -> str | None:
@@ -898,7 +911,7 @@ class SimulationBuilder(functions.FunctionBuilder):
                     words = unreadable(int(text), error.ledger)
                 words = words or str(error)
                 self._refuse("committed", words)
-                self._say("error", words)
+                self._say("error", self._now.named(words))
 
     def _do_page(self, _message: parts.Message) -> None:
         self._background.start("page", self._complete_changes, looks_up=True)

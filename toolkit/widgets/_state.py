@@ -364,7 +364,8 @@ def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one 
             return made.saying("error", made.refused[path] if path == "node" else made.count_words)
         case Answered(answer):
             compared = [] if answer is None or not answer.facts else [(state.entries, answer.facts)]
-            recent = (*state.recent, *compared)[-_MAX_RECENT:]
+            others = [one for one in state.recent if answer is None or one[1] != answer.facts]
+            recent = (*others, *compared)[-_MAX_RECENT:]
             made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
             return dataclasses.replace(made, answer=answer, unfinished=False, strict=False)
         case Said(kind, words):
