@@ -747,7 +747,7 @@ class FunctionState(FormState):
         place, asset = amount_of(call.function.name, call.type_arguments, arguments) or (0, "")
         if known.unit(asset) is not None and texts[place].isdecimal():
             texts[place] = known.words(int(texts[place]), asset)
-        pairs = zip(call.function.labels, map(self.named, texts), strict=True)
+        pairs = zip((self.function or call.function).labels, map(self.named, texts), strict=True)
         return ", ".join(f"{label}: {text}" for label, text in pairs)
 
     @property
@@ -892,6 +892,11 @@ class FunctionBuilder(Builder):
 
     def _forget_node(self) -> None:
         self._packages, self._contracts = {}, {}
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        given = parse_arguments(self._now.entries.raw, Findings())
+        words = {"Arguments": self._now.argument_words(given)} if given else {}
+        return [(label, words.get(label, value)) for label, value in super()._facts()]
 
     # what is asked of the node --------------------------------------------------------------------------
 

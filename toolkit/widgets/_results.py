@@ -420,15 +420,16 @@ def _failures_page(failures: pd.DataFrame, title: str, *, counted: str = "Reads"
     if failures.empty:
         return []
     rows = []
-    of = ["label"] if "label" in failures else []
+    of, coded = ["label"] if "label" in failures else [], failures["error_code"].notna().any()
     kinds = failures.groupby([*of, "error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
     for (*call, kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-        cells = html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message
-        rows.append((*map(html.breakable, call), *cells))
-    columns = dict.fromkeys(["Call"] * len(of), "") | {counted: "number", "Versions": "brief", "Error": "brief"}
-    listed = html.page(html.table(columns | {"Message": ""}, rows, f"{counted}: {title.lower()}"))
+        error = [Html(f"<code>{html.safe(kind)}</code>")] if coded else []
+        rows.append((*map(html.breakable, call), html.number(len(versions)), at, *error, message))
+    columns = dict.fromkeys(["Call"] * len(of), "") | {counted: "number", "Versions": "brief"}
+    columns |= {"Error": "brief"} if coded else {}
+    listed = html.page(html.table(columns | {"Message": ""}, rows, f"{counted}: {title[:1].lower()}{title[1:]}"))
     return [Page(title, listed, len(failures), kept=True)]
 
 
@@ -478,15 +479,17 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
 
 def _presence_words(frame: pd.DataFrame) -> list[str]:
     """Return at how many versions an item was found, and where it was deleted or could not be read."""
-    words: list[str] = []
     there = frame.loc[frame["presence"] == "present", "ledger_version"]
-    if len(there) < len(frame):
-        at = f" ({forms_of.both([f'{one:,}' for one in sorted(there)])})" if len(there) else ""
-        words.append(f"found at {len(there):,} of {plural(len(frame), 'version')}{at}")
-    kinds = frame["presence"][~frame["presence"].isin(["present", "missing"])].value_counts()
-    one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in kinds.index}
-    absent = [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in kinds.items()]
-    return words + (["; ".join(absent)] if absent else [])
+    absent = frame["presence"][frame["presence"] != "present"].value_counts()
+    if absent.empty:
+        return []
+    words = [f"found at {len(there):,} of {plural(len(frame), 'version')}"]
+    if len(there) <= absent.get("missing", 0):  # the fewer ones are named
+        absent = absent.drop("missing")
+        words[0] += f" ({forms_of.both([f'{one:,}' for one in sorted(there)])})" if len(there) else ""
+    one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in absent.index}
+    words += [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in absent.items()]
+    return ["; ".join(words)]
 
 
 def _dated(column: str, value: int) -> str:
@@ -588,7 +591,7 @@ def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
     """Return the pages of a run: its figure, and below it the steps; then what failed. `named` adds accounts' names."""
     frame, lost = run.observations, failures_of_run(run)
     reads, transactions = (
-        rows.assign(error_code=rows["error_code"].fillna("failed")).fillna({"error_message": rows["vm_status"]})
+        rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
         for rows in (lost.reads, lost.transactions)
     )
     title = "Failed" if lost.available_since is None else "Not available"

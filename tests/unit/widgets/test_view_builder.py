@@ -121,6 +121,17 @@ def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, a
     assert versions is None or builder.versions == versions
 
 
+def test_two_reads_have_a_difference_and_a_failed_one_is_marked_in_its_row(builder):
+    """Two versions are no range."""
+    builder.function, builder.versions = SIZE, [1000, 4000]
+    builder.read()
+    assert builder._origin == "versions 1,000 and 4,000"
+    assert "(+387)" in page(builder, "Figure")
+    builder.versions = [1000, 9999]
+    builder.read()
+    assert '<span class="ltk-bad">failed</span>' in page(builder, "Rows")
+
+
 # reading -------------------------------------------------------------------------------------------------------------
 
 
