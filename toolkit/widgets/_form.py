@@ -413,7 +413,7 @@ class Builder(Pictured):
 
     def _facts(self) -> list[tuple[str, Any]]:
         """Return the labels and values that the picture in saved notebooks shows."""
-        return [(label, self._now.named(getattr(self, name))) for label, name in self._listed.items()]
+        return [(label, self._now.named(getattr(self, name), " {}")) for label, name in self._listed.items()]
 
     def _subject(self) -> str | None:
         """Return a short description of what the request calls."""

@@ -737,18 +737,20 @@ class FunctionState(FormState):
         return function, self.resolved.get((name, types)) or self.resolved.get((name, ("",) * len(types)))
 
     def argument_words(self, arguments: Sequence[Any]) -> str:
-        """Return arguments with their labels, names of accounts, and amounts in whole coins."""
+        """Return arguments with their names, if they are known, names of accounts, and amounts in whole coins."""
         from toolkit.widgets._results import brief  # here: a form opens sooner without pandas
 
         known, call = Known(self.assets), self.call
         texts = [brief(one).strip('"') for one in arguments]
         if call is None or len(call.layouts) != len(texts):
-            return self.named(brief(arguments))
+            return self.named(brief(arguments), " {}")
         place, asset = amount_of(call.function.name, call.type_arguments, arguments) or (0, "")
         if known.unit(asset) is not None and texts[place].isdecimal():
             texts[place] = known.words(int(texts[place]), asset)
-        pairs = zip((self.function or call.function).labels, map(self.named, texts), strict=True)
-        return ", ".join(f"{label}: {text}" for label, text in pairs)
+        function = self.function or call.function
+        if len(function.names) == len(function.abi.params):
+            texts = [f"{label}: {text}" for label, text in zip(function.labels, texts, strict=True)]
+        return self.named(", ".join(texts), " {}")
 
     @property
     def leading(self) -> ResolvedCall | None:

@@ -425,7 +425,7 @@ class GasExplorer(functions.FunctionBuilder):
         return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
-        return run_pages(answer.result, self._now.named)
+        return run_pages(answer.result, partial(self._now.named, beside=" {}"))
 
     def _facts(self) -> list[tuple[str, Any]]:
         if self.study is None:

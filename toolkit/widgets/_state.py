@@ -273,13 +273,13 @@ class FormState:
         """Return the state with a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         return dataclasses.replace(self, status=Status(kind, cleaned(words)))
 
-    def named(self, words: str) -> str:
-        """Return a message in which each account that has a name is followed by it."""
+    def named(self, words: str, beside: str = " ({})") -> str:
+        """Return a message in which each account that has a name is followed by it, as `beside` says."""
 
         def name_of(match: re.Match[str]) -> str:
             name = self.names.get(parse_address(match[0]))
             known = name is None or words[match.end() :].startswith(f" {name}")
-            return match[0] if known else f"{match[0]} ({name})"
+            return match[0] if known else f"{match[0]}{beside.format(name)}"
 
         return _ADDRESS.sub(name_of, words)
 
