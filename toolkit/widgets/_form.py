@@ -677,6 +677,7 @@ class Builder(Pictured):
             seq = self._now.entries.seq
             try:
                 with self._busy_while(""):
+                    self._find_version()  # of a link, which may have a date
                     self._look()
             finally:
                 self._note(looked_at=seq)

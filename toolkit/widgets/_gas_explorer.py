@@ -499,6 +499,7 @@ class GasExplorer(functions.FunctionBuilder):
             stopping = self._stopping = threading.Event()
         try:
             with self._busy_while("Running"):
+                self._learn(ledger=None)  # the head may have moved, and the run reads it
                 study = self.study if not self._apply(Pressed()).errors else None
                 if study is not None:
                     self._note(unfinished=True)

@@ -385,7 +385,8 @@ def frame_pages(
     if unread and "ledger_version" in shown.columns:
         at = shown.columns.index("ledger_version")
         values = [place for place, name in enumerate(shown.columns) if name.startswith("value") or name == "gas_used"]
-        lost = Html(f'<span class="ltk-bad">{"not available" if unavailable else "failed"}</span>')
+        word, kind = ("not available", "hint") if unavailable else ("failed", "bad")
+        lost = Html(f'<span class="ltk-{kind}">{word}</span>')
         cells = [
             [lost if place in values and row[at] in unread else cell for place, cell in enumerate(row)]
             for row in shown.rows
