@@ -278,10 +278,10 @@ def resolve_versions(
     notes: list[str] = []
     first = _first(plan.first, head, oldest, version_at, notes)
     last = _last(plan.last, head, oldest, version_at, notes)
-    if first > last:
+    if first > last and first <= head:
         raise InputError(_backwards(plan, first, last))
     if last < oldest or first > head:
-        raise InputError(out_of_reach(first, last, oldest=oldest, head=head))
+        raise InputError(out_of_reach(first, max(first, last), oldest=oldest, head=head))
     if first < oldest:
         why = "are pruned" if claimed in {None, oldest} else "are below the oldest version that a probe could read"
         notes.append(f"versions {first:,} to {oldest - 1:,} {why}; reading from {oldest:,}")

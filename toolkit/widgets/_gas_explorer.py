@@ -604,10 +604,13 @@ def _outcome(run: Run) -> tuple[str, str]:
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     steps_found = plural(len(steps), "step") if at else "No steps"
     words = f"{steps_found} in gas{where}, from {count}"
-    if len(lost.transactions):
-        words += f"; {plural(len(lost.transactions), 'transaction')} failed on the ledger"
+    kind = "good"
     if lost.available_since is not None:
         versions = [f"{version:,}" for version in sorted(lost.available_since.unique())]
         before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
-        return "hint", f"{words}; {len(lost.reads):,} not available before {before}."
-    return ("mixed", f"{words}; {len(lost.reads):,} failed.") if len(lost.reads) else ("good", f"{words}.")
+        kind, words = "hint", f"{words}; {len(lost.reads):,} not available before {before}"
+    elif len(lost.reads):
+        kind, words = "mixed", f"{words}; {len(lost.reads):,} failed"
+    if len(lost.transactions):
+        words += f"; {plural(len(lost.transactions), 'transaction')} failed on the ledger"
+    return kind, f"{words}."

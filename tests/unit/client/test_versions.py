@@ -110,6 +110,7 @@ def test_ranges_are_clipped_with_a_note_and_lists_are_not(plan, head, oldest, ex
         ("200:100", "runs from 200 down to 100; write the older version first"),
         ("-1:5", "runs from 1,000 down to 5"),
         ("2000:3000", "this node has versions 100 to 1,000"),
+        ("2000:", "version 2,000 does not exist yet: this node has versions 100 to 1,000"),
         ("0:50", "this node has versions 100 to 1,000"),
         ("50", "this node has versions 100 to 1,000"),
     ],
