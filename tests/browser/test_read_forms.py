@@ -56,6 +56,10 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     expect(page.get_by_role("tabpanel").first).to_contain_text("can't be found")
     page.screenshot(path=shots / "view_failed_versions.png", full_page=True)
     assert len(builder.result) == 9
+    page.get_by_label("Versions", exact=True).fill("1,000, 9,999")
+    keys.press("Tab")  # the field says what it understood
+    expect(page.get_by_text("= versions 1,000 and 9,999; version 9,999 does not exist yet")).to_be_visible()
+    assert builder.versions == [1000, 9999]
 
 
 def test_a_view_that_aborts_is_said_at_its_argument(form, node):

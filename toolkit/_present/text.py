@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 
 ELLIPSIS = "…"
@@ -127,6 +128,22 @@ def listed(names: Iterable[str], limit: int) -> str:
     found = list(names)
     more = f" and {len(found) - limit:,} more" if len(found) > limit else ""
     return ", ".join(found[:limit]) + more
+
+
+def both(names: Iterable[str]) -> str:
+    """Return a few names as in a sentence, and of more than four the first ones and the last.
+
+    >>> both(["1", "2"]), both("abcde")
+    ('1 and 2', 'a, b, c, … and e')
+    """
+    *some, last = names
+    shown = some if len(some) <= 3 else [*some[:3], ELLIPSIS]  # noqa: PLR2004 - a line
+    return f"{', '.join(shown)} and {last}" if shown else last
+
+
+def utc(time: datetime) -> str:
+    """Return a time as a sentence has it, to the second: ``2026-06-01 00:28:48 UTC``."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _hidden(char: str) -> bool:

@@ -12,7 +12,7 @@ from weakref import ref
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.same_name import same_name_problem
-from toolkit._present.text import visible
+from toolkit._present.text import utc, visible
 from toolkit.client import _http as http
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_texts, explained
 from toolkit.client._cache import NodeCache, open_cache
@@ -193,7 +193,7 @@ class Node(Reads):
 
     def _repr_html_(self) -> str:
         head = self._connection.newest
-        seen = None if head is None else f"{head.version:,} of {head.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+        seen = None if head is None else f"{head.version:,} of {utc(head.timestamp)}"
         facts = [
             ("URL", self.url if self.url != self.name else None),
             ("chain id", None if head is None else head.chain_id),
@@ -728,12 +728,12 @@ class Node(Reads):
         when, ledger = moment(time), self.ledger()
         found = self.first_from([when], ledger)[0]
         if found > ledger.version:
-            raise InputError(f"{when.isoformat()} is after the time of the head, {ledger.timestamp.isoformat()}")
+            raise InputError(f"{utc(when)} is after the time of the head, {utc(ledger.timestamp)}")
         if found < 0:
             oldest = self.block(ledger.oldest_version).block_timestamp
-            of = f" of {oldest.isoformat()}" if oldest else ""
+            of = f" of {utc(oldest)}" if oldest else ""
             raise InputError(
-                f"{when.isoformat()} is before version {ledger.oldest_version:,}{of}, the oldest that this node has; "
+                f"{utc(when)} is before version {ledger.oldest_version:,}{of}, the oldest that this node has; "
                 "read from there, or ask an archive node"
             )
         return found

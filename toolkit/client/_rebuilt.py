@@ -145,7 +145,7 @@ def _decode_hex(layout: Layout, text: object, *, where: str) -> Any:
 
 
 def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Caveat]]:
-    """Simulate a committed transaction again, without its keys if they have since been rotated."""
+    """Simulate a committed transaction again, without its keys if they do not match the accounts'."""
     request, caveats = rebuild_request(transaction, node.abis.at)
     simulation = simulate(node, request)
     found = [*caveats]
@@ -153,5 +153,7 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
         simulation = simulate(node, request.replace(signature=_absent(request.signature)))
         is_keyless = any_is_keyless(request.signature)  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if is_keyless else frozenset()
-        found.append(Caveat("the account's key has since been rotated; simulating without public keys", parts))
+        found.append(
+            Caveat("the transaction's keys do not match the accounts' keys; simulating without public keys", parts)
+        )
     return simulation, found

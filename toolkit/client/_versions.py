@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from toolkit._present.text import utc
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ _LAST_TIME = datetime.max.replace(tzinfo=UTC)
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
 _TEXT_FORMS = '"100:200", "-1000:", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
 _FORMS = f"{_TEXT_FORMS}, one number, a list, a range, or times; -1 is the head"
+# Digits in groups of three. A comma with a space after it separates versions; without one, it is a thousands mark.
+_GROUPED = re.compile(r"(?<![\d,])\d{1,3}([, \u00a0\u202f])\d{3}(?:\1\d{3})*(?!,?\d)")
+_GROUP, _MANY_GROUPS = re.compile(r"(?<!\d)\d{1,3},\d{3}(?!\d)"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
+_LISTED = re.compile(rf"\s*\[?\s*{_NUMBER}(?:\s*,\s*{_NUMBER})+\s*,?\s*\]?\s*")
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
@@ -136,6 +141,7 @@ class VersionPlan:
         """
         first: int | datetime
         last: int | datetime
+        text = plain_versions(text)
         if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
             return cls(int(text), int(text))
         if match := _PLAN.fullmatch(text):
@@ -264,7 +270,7 @@ def resolve_versions(
         If the plan cannot be parsed, runs backwards, or has no readable version.
     """
     if isinstance(plan, str | date):
-        plan = VersionPlan.parse(str(plan))
+        plan = listed_versions(str(plan)) or VersionPlan.parse(str(plan))
     if isinstance(plan, Iterator):  # which can be read once only
         plan = list(plan)
     if (periods := _periods(plan)) is not None:
@@ -274,12 +280,10 @@ def resolve_versions(
     notes: list[str] = []
     first = _first(plan.first, head, oldest, version_at, notes)
     last = _last(plan.last, head, oldest, version_at, notes)
-    if first > last:
+    if first > last and first <= head:
         raise InputError(_backwards(plan, first, last))
     if last < oldest or first > head:
-        raise InputError(
-            f"versions {first:,} to {last:,} cannot be read: this node has versions {oldest:,} to {head:,}"
-        )
+        raise InputError(out_of_reach(first, max(first, last), oldest=oldest, head=head))
     if first < oldest:
         why = "are pruned" if claimed in {None, oldest} else "are below the oldest version that a probe could read"
         notes.append(f"versions {first:,} to {oldest - 1:,} {why}; reading from {oldest:,}")
@@ -294,6 +298,50 @@ def resolve_versions(
         raise InputError(f"the plan has {size:,} versions, more than {_MAX_VERSIONS:,}; use a/n or a step")
     by_time = isinstance(plan.first, datetime) or isinstance(plan.last, datetime)
     return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes), by_time)
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the thousands marks of its numbers: commas, underscores or spaces.
+
+    >>> without_marks("1,000, 4 000 and 100,20")
+    '1000, 4000 and 100,20'
+    """
+    return _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), re.sub(r"(?<=\d)_(?=\d)", "", text))
+
+
+def plain_versions(text: str) -> str:
+    """Return the text of versions without thousands marks.
+
+    Raises
+    ------
+    InputError
+        If it may be one version or a list, such as ``100,200,300``.
+    """
+    plain = without_marks(text)
+    if _MANY_GROUPS.fullmatch(text.strip()) or _GROUP.search(plain):
+        several = re.sub(r",\s*", ", ", text.strip())
+        raise InputError(
+            f"versions {text!r:.80} are ambiguous: write {several:.80} for several versions, or digits without commas"
+        )
+    return plain
+
+
+def listed_versions(text: str) -> list[int] | None:
+    """Return the versions that a text lists, each once; None if it is no list.
+
+    >>> listed_versions("1,000, 4,000")
+    [1000, 4000]
+    """
+    text = plain_versions(text)
+    return list(dict.fromkeys(map(int, re.findall(_NUMBER, text)))) if _LISTED.fullmatch(text) else None
+
+
+def out_of_reach(first: int, last: int, *, oldest: int, head: int) -> str:
+    """Return why none of the versions from first to last can be read."""
+    one = first == last
+    why = f"{'has' if one else 'have'} been pruned" if last < oldest else f"{'does' if one else 'do'} not exist yet"
+    what = f"version {first:,}" if one else f"versions {first:,} to {last:,}"
+    return f"{what} {why}: this node has versions {oldest:,} to {head:,}"
 
 
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
@@ -324,12 +372,12 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
     """Return the last version before each end, without duplicates; the notes report ends without a version."""
     begin, *afters = version_at([first, *ends])
     if begin > head:
-        raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head:,}")
+        raise InputError(f"the version plan begins at {utc(first)}, after this node's head, version {head:,}")
     found = [after - 1 for after in afters]
     versions = list(dict.fromkeys(version for version in found if version >= oldest))
     if not versions:
         raise InputError(
-            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest:,}, the oldest that this node has"
+            f"the version plan ends at {utc(ends[-1])}, before version {oldest:,}, the oldest that this node has"
         )
     notes = []
     if early := sum(version < oldest for version in found):
@@ -375,11 +423,9 @@ def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt
         return bound if bound >= 0 else max(0, head + 1 + bound)
     found = version_at([bound])[0]
     if found > head:
-        raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head:,}")
+        raise InputError(f"the version plan begins at {utc(bound)}, after this node's head, version {head:,}")
     if found < 0:
-        notes.append(
-            f"{bound.isoformat()} is before version {oldest:,}, the oldest that this node has; reading from it"
-        )
+        notes.append(f"{utc(bound)} is before version {oldest:,}, the oldest that this node has; reading from it")
         return oldest
     return found
 
@@ -391,19 +437,17 @@ def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt,
     after = version_at([bound + _TICK])[0]
     if after < 0:
         raise InputError(
-            f"the version plan ends at {bound.isoformat()}, before version {oldest:,}, the oldest that this node has"
+            f"the version plan ends at {utc(bound)}, before version {oldest:,}, the oldest that this node has"
         )
     if after > head and version_at([bound])[0] > head:
-        notes.append(
-            f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head:,}"
-        )
+        notes.append(f"{utc(bound)} is after the time of this node's head; reading to the head, version {head:,}")
     return after - 1
 
 
 def _backwards(plan: VersionPlan, first: int, last: int) -> str:
     if not isinstance(plan.first, datetime) or not isinstance(plan.last, datetime):
         return f"the version plan runs from {first:,} down to {last:,}; write the older version first"
-    span = f"{plan.first.isoformat()} to {plan.last.isoformat()}"
+    span = f"{utc(plan.first)} to {utc(plan.last)}"
     if plan.first > plan.last:
         return f"the version plan runs backwards, {span}; write the older time first"
     return f"the version plan, {span}, has no ledger version; version {first:,} is the first after it"

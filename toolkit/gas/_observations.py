@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from enum import Enum, StrEnum, auto
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -134,6 +134,39 @@ def is_no_answer(error_code: str | None) -> bool:
 def failed(observations: pd.DataFrame) -> pd.Series[bool]:
     """Return which observations failed: the read has an error, or the call ran and its execution failed."""
     return observations["error_code"].notna() | ~observations["success"].fillna(value=True).astype(bool)
+
+
+class Failures(NamedTuple):
+    """The observations of a run that failed.
+
+    Attributes
+    ----------
+    reads : DataFrame
+        Reads without a result, and simulations that fail.
+    transactions : DataFrame
+        Committed transactions that failed on the ledger.
+    available_since : Series or None
+        Of the reads, the version whose code made the call available; None unless all are from before it.
+    """
+
+    reads: pd.DataFrame
+    transactions: pd.DataFrame
+    available_since: pd.Series[int] | None
+
+
+def failures_of(observations: pd.DataFrame, steps: pd.DataFrame) -> Failures:
+    """Return which observations failed, and how; `steps` are those of a complete run, else empty."""
+    on_ledger = (observations["source"] == Source.COMMITTED) & observations["error_code"].isna()
+    lost = observations[failed(observations)]
+    reads, transactions = lost[~on_ledger[lost.index]], lost[on_ledger[lost.index]]
+    since = None
+    if len(reads) and len(steps):
+        code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
+        first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
+        at = reads.join(first[~first.index.duplicated()], on="label")
+        early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
+        since = at["version_after"] if early.fillna(value=False).all() else None
+    return Failures(reads, transactions, since)
 
 
 def fingerprint(

@@ -30,7 +30,7 @@ from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame, unread_text
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, last_observations
+from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, failures_of, last_observations
 from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
@@ -585,7 +585,12 @@ class Run:
         return visible(f"Run({str(self.path)!r}, {self.study.title!r}, {state})", 300)
 
     def _repr_html_(self) -> str:
-        counts = self.manifest.get("counts", {})
+        counts: dict[str, int] = {}
+        if self.complete:
+            lost = failures_of(self.observations, self.steps)
+            early = "failed" if lost.available_since is None else "not available"
+            counts = {"observations": len(self.observations), "steps": len(self.steps), early: len(lost.reads)}
+            counts |= {"failed on the ledger": len(lost.transactions)} if len(lost.transactions) else {}
         nodes = [f"{one.node}: chain {one.chain_id}, {one.first:,} to {one.last:,}" for one in self.record.nodes]
         facts = [
             ("folder", self.path),

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from toolkit._present.files import open_descriptor, read_text_file, replacing
 from toolkit._present.messages import shorten
 from toolkit._present.text import HIDDEN, visible
-from toolkit.client._versions import FindSteps, VersionPlan
+from toolkit.client._versions import FindSteps, VersionPlan, listed_versions
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import TOP_LEVEL_KEYS, FileModel, misspelt
@@ -85,7 +85,9 @@ class VersionChoice(FileModel):
     @cached_property
     def parsed(self) -> VersionPlan | Sequence[int]:
         """The range of a step search, or the plan, in parsed form; a list of versions is returned as given."""
-        return VersionPlan.parse(self.written) if isinstance(self.written, str) else self.written or [-1]
+        if isinstance(self.written, str):
+            return listed_versions(self.written) or VersionPlan.parse(self.written)
+        return self.written or [-1]
 
     @cached_property
     def search(self) -> FindSteps | None:

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from toolkit import move
 from toolkit._present.messages import did_you_mean, shorten
-from toolkit._present.text import plural, visible
-from toolkit.client._versions import as_version
+from toolkit._present.text import plural, utc, visible
+from toolkit.client._versions import as_version, out_of_reach, without_marks
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
@@ -32,6 +32,7 @@ from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of,
 
 if TYPE_CHECKING:
     from toolkit.move._codecs import BaseLayout
+    from toolkit.wire import LedgerState
 
 Model = TypeVar("Model")
 
@@ -58,12 +59,18 @@ class Findings:
         The value in another form: the name of an address, grouped digits, or the number of bytes.
     names : mapping of str to str
         Known account names by canonical address.
+    ledger : LedgerState or None
+        The versions that the node has, if they are known.
+    times : mapping of str to (int, datetime or None)
+        The first version from a time that was typed, and its own time.
     """
 
     errors: dict[str, str] = attribute(default_factory=dict)
     missing: dict[str, str] = attribute(default_factory=dict)
     notes: dict[str, str] = attribute(default_factory=dict)
     names: Mapping[str, str] = attribute(default_factory=dict)
+    ledger: LedgerState | None = None
+    times: Mapping[str, tuple[int, datetime | None]] = attribute(default_factory=dict)
 
     def address(self, typed: str) -> str | None:
         """Return the canonical address of a typed address or account name; None if it is neither.
@@ -141,7 +148,7 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
             form = select("Written as", {"hex": "hex", "text": "text (UTF-8)"}, short=True)
             return Group(label, fields=(("text", Text("Bytes", mono=True)), ("as", form)), inline=True, type=kind)
         case move.String():
-            return Text(label, hint="may be empty", type=kind)
+            return Text(label, placeholder="may be empty", type=kind)
         case move.OptionOf(element):
             inner = structs.replace(field(element, "Value"), when=("some", (True,)))
             return Group(label, fields=(("some", Switch("has a value")), ("value", inner)), type=kind)
@@ -228,6 +235,17 @@ def write(layout: move.Layout, value: Any) -> Any:  # noqa: PLR0911  # one case 
     return _dumped(value)
 
 
+def with_short_addresses(layout: move.Layout, value: Any) -> Any:
+    """Return an argument whose addresses are in their short form, as the fields show them."""
+    match layout, value:
+        case (move.Address() | move.ObjectOf(), str()):
+            with suppress(InputError):
+                return wire_address(move.parse_address(value))
+        case (move.VectorOf(element), list() | tuple()):
+            return [with_short_addresses(element, one) for one in value]
+    return value
+
+
 def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -310,32 +328,55 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
 
 def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:
     """Return the integer that digits, with or without separators, or hex digits write; any other text unchanged."""
-    plain, kind = typed.replace("_", "").replace(",", ""), short_type(layout)
-    if not _INTEGER.fullmatch(plain) or len(plain) > _MAX_DIGITS:
-        found.errors[path] = f"{shorten(typed)} does not fit {kind}: enter digits, or 0x and hex digits"
+    plain = without_marks(typed)
+    if not _INTEGER.fullmatch(plain):
+        found.errors[path] = f"{shorten(typed)} is not a whole number: enter digits, or 0x and hex digits"
         return typed
-    value = int(plain, 16 if "x" in plain.lower() else 10)
+    value = int(plain[:_MAX_DIGITS], 16 if "x" in plain.lower() else 10)  # of more digits, as much too large
     low, high = layout.range
     if not low <= value <= high:
-        found.errors[path] = f"expected {kind}: {_takes(layout)}, got {shorten(str(value))}"
-    elif len(str(abs(value))) >= _GROUPED:
+        size = "large" if value > high else "small"
+        found.errors[path] = f"{visible(plain, 40)} is too {size} for {short_type(layout)}: enter {_takes(layout)}"
+    elif len(plain) >= _GROUPED and plain == typed:  # the typed digits are hard to count
         found.notes[path] = f"= {value:,}"
     return value
 
 
 def read_version(typed: str, found: Findings) -> int | None:
     """Return the ledger version that was typed into the field ``version``; negative versions count from the head."""
-    plain = typed.strip().replace("_", "").replace(",", "")
+    typed = typed.strip()
+    plain = without_marks(typed)
     if not plain:
         found.missing["version"] = _VERSION
         return None
     if is_time(typed):
-        found.missing["version"] = "the version at this time is looked up when the field is left"
-        return None
+        if typed not in found.times:
+            found.missing["version"] = "the version at this time is looked up when the field is left"
+            return None
+        version, time = found.times[typed]
+        at = f" ({utc(time)})" if time else ""
+        found.notes["version"] = f"= {version:,}, the first version from then on{at}"
+        return version
     if not re.fullmatch(r"-?\d{1,20}", plain):
-        found.errors["version"] = f"{_VERSION}, got {visible(typed.strip(), 40)!r}"
+        found.errors["version"] = f"{_VERSION}, got {visible(typed, 40)!r}"
         return None
-    return validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
+    given = validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
+    if given is not None and (words := unreadable(given, found.ledger)) is not None:
+        found.errors["version"] = words
+        return None
+    return given
+
+
+def unreadable(version: int, ledger: LedgerState | None) -> str | None:
+    """Return why a node cannot read a version, of which a negative one counts from the head; None if it can."""
+    if ledger is None:
+        return None
+    at = version if version >= 0 else ledger.version + 1 + version
+    if at < 0:
+        return f"version {version:,} is before version 0: the head is version {ledger.version:,}"
+    if ledger.oldest_version <= at <= ledger.version:
+        return None
+    return out_of_reach(at, at, oldest=ledger.oldest_version, head=ledger.version)
 
 
 def is_time(typed: str) -> bool:

@@ -421,7 +421,7 @@ class Builder(Pictured):
 
     def _facts(self) -> list[tuple[str, Any]]:
         """Return the labels and values that the picture in saved notebooks shows."""
-        return [(label, getattr(self, name)) for label, name in self._listed.items()]
+        return [(label, self._now.named(getattr(self, name), " {}")) for label, name in self._listed.items()]
 
     def _subject(self) -> str | None:
         """Return a short description of what the request calls."""
@@ -682,6 +682,7 @@ class Builder(Pictured):
             seq = self._now.entries.seq
             try:
                 with self._busy_while(""):
+                    self._find_version()  # of a link, which may have a date
                     self._look()
             finally:
                 self._note(looked_at=seq)
@@ -736,18 +737,20 @@ class Builder(Pictured):
             return not now.errors
 
     def _find_version(self) -> bool:
-        """Replace a time in the field of the version by the first version at or after it; return False on failure."""
-        entries = self._now.entries
-        if getattr(entries, "at", "") != "version" or not is_time(entries.version):
+        """Read which versions the node has, and the first one from a typed time; return False on failure."""
+        typed, times = getattr(self._now.entries, "versions_text", "").strip(), self._now.times
+        if not typed:
             return True
-        try:
-            found = self._asked.version_at(entries.version.strip())
-        except ToolkitError as error:
-            self._refuse("version", str(error))
-            return False
-        with self._locked():
-            if self._now.entries.version == entries.version:
-                self._edit(version=str(found))
+        with suppress(ToolkitError):  # what the node does not have is also refused later
+            self._learn(ledger=self._asked.ledger())
+        if is_time(typed) and typed not in times:
+            try:
+                version = self._asked.version_at(typed)
+                time = self._asked.block(version).block_timestamp
+            except ToolkitError as error:
+                self._refuse("version", str(error))
+                return False
+            self._learn(times={**times, typed: (version, time)})
         return True
 
     def _look(self) -> None:

@@ -375,7 +375,7 @@ def matching(
 
 
 class Amount(NamedTuple):
-    """The argument of a function that is an amount, by position.
+    """The argument of a function that is an amount, or a vector of amounts, by position.
 
     Its asset is the coin that ``coin`` names, the type argument at position ``of_type``, or the metadata of a fungible
     asset at position ``of_argument``.
@@ -388,6 +388,9 @@ class Amount(NamedTuple):
 
 
 _AMOUNTS: dict[str, Amount] = {
+    "0x1::aptos_account::batch_transfer": Amount(1, APT),
+    "0x1::aptos_account::batch_transfer_coins": Amount(1, of_type=0),
+    "0x1::aptos_account::batch_transfer_fungible_assets": Amount(2, of_argument=0),
     "0x1::aptos_account::transfer": Amount(1, APT),
     "0x1::aptos_account::transfer_coins": Amount(1, of_type=0),
     "0x1::aptos_account::transfer_fungible_assets": Amount(2, of_argument=0),
@@ -405,7 +408,7 @@ _AMOUNTS: dict[str, Amount] = {
 
 
 def amount_of(function: str, types: Sequence[str], arguments: Sequence[Any]) -> tuple[int, str] | None:
-    """Return the position of the argument that is an amount, and its asset; None if either is not known.
+    """Return the position of the argument that has the amounts, and their asset; None if either is not known.
 
     Parameters
     ----------
@@ -444,6 +447,11 @@ class ValuesDraft(Struct, frozen=True):
     at: Literal["head", "version", "plan"] = "head"
     version: str = "-1"
     plan: str = SAMPLE
+
+    @property
+    def versions_text(self) -> str:
+        """What is typed in the field of the versions; empty at the head."""
+        return "" if self.at == "head" else str(getattr(self, self.at))
 
 
 class FunctionDraft(ValuesDraft, frozen=True):
@@ -738,6 +746,22 @@ class FunctionState(FormState):
             return function, None
         return function, self.resolved.get((name, types)) or self.resolved.get((name, ("",) * len(types)))
 
+    def argument_words(self, arguments: Sequence[Any]) -> str:
+        """Return arguments with their names, if they are known, names of accounts, and amounts in whole coins."""
+        from toolkit.widgets._results import brief  # here: a form opens sooner without pandas
+
+        known, call = Known(self.assets), self.call
+        texts = [brief(one).strip('"') for one in arguments]
+        if call is None or len(call.layouts) != len(texts):
+            return self.named(brief(arguments), " {}")
+        place, asset = amount_of(call.function.name, call.type_arguments, arguments) or (0, "")
+        if known.unit(asset) is not None and texts[place].isdecimal():
+            texts[place] = known.words(int(texts[place]), asset)
+        function = self.function or call.function
+        if len(function.names) == len(function.abi.params):
+            texts = [f"{label}: {text}" for label, text in zip(function.labels, texts, strict=True)]
+        return self.named(", ".join(texts), " {}")
+
     @property
     def leading(self) -> ResolvedCall | None:
         """The call that checks the JSON; None if the fields were edited last."""
@@ -750,11 +774,14 @@ class FunctionState(FormState):
         return None if call is None else amount_of(call.function.name, call.type_arguments, self.entries.arguments)
 
     def note_amount(self, found: Findings) -> None:
-        """Note the value of the argument that is an amount in whole coins."""
+        """Note the value of the argument that is an amount, or of each of its items, in whole coins."""
         place, asset = self.amount or (0, "")
-        known = Known(self.assets)
-        if known.unit(asset) is not None and place < len(self.entries.arguments):
-            typed, path = self.entries.arguments[place], f"arguments.{place}"
+        known, path = Known(self.assets), f"arguments.{place}"
+        if known.unit(asset) is None or place >= len(self.entries.arguments):
+            return
+        given = self.entries.arguments[place]
+        items = [(f"{path}.{at}", one) for at, one in enumerate(given)] if isinstance(given, list) else [(path, given)]
+        for path, typed in items:
             units = _fields.read_leaf(U64, typed, "", Findings()) if isinstance(typed, str) else None
             if isinstance(units, int):
                 found.notes[path] = f"= {known.words(units, asset)}"
@@ -808,7 +835,9 @@ class FunctionState(FormState):
         if (unit := Known(self.assets).unit(asset)) is not None:
             base = "octas" if asset in GAS_COIN else "base units"
             hint = f"in {base} (1 {unit[0]} = {10 ** unit[1]:,})"
-            inner[place] = place, replace(inner[place][1], hint=hint)
+            part = inner[place][1]
+            each = {"item": replace(part.item, hint=hint)} if isinstance(part, Rows) else {"hint": hint}
+            inner[place] = place, replace(part, **each)
         twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
         return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 
@@ -876,6 +905,11 @@ class FunctionBuilder(Builder):
 
     def _forget_node(self) -> None:
         self._packages, self._contracts = {}, {}
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        given = parse_arguments(self._now.entries.raw, Findings())
+        words = {"Arguments": self._now.argument_words(given)} if given else {}
+        return [(label, words.get(label, value)) for label, value in super()._facts()]
 
     # what is asked of the node --------------------------------------------------------------------------
 

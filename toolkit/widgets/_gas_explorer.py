@@ -22,10 +22,9 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.client._versions import FindSteps
+from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import failed
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -38,8 +37,8 @@ from toolkit.widgets._fields import Findings, read_leaf, validated
 from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
-from toolkit.widgets._readings import parse_plan
-from toolkit.widgets._results import available_since, run_pages, version_words
+from toolkit.widgets._readings import read_plan
+from toolkit.widgets._results import failures_of_run, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -84,6 +83,11 @@ class StudyDraft(functions.FunctionDraft, frozen=True):
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
     calls: tuple[str, ...] = ("",)
+
+    @property
+    def versions_text(self) -> str:
+        """What is typed in the field of the versions."""
+        return self.span
 
     @property
     def kind(self) -> functions.FunctionKind:
@@ -242,13 +246,18 @@ class StudyState(functions.FunctionState):
         if not typed:
             found.missing["span"] = "expected versions, such as 0:-1 for all versions"
             return None
-        plan: Any = validated(partial(parse_plan, typed), found, "span")
+        mine = Findings(ledger=self.ledger)
+        plan: Any = read_plan(typed, mine, "span")
+        found.add(mine)
         if plan is None:
             return None
         if draft.plan == "these":
             return validated(partial(VersionChoice, plan=plan), found, "span")
+        if not isinstance(plan, str) or not VersionPlan.parse(plan).is_range:
+            found.errors["span"] = f"a search reads a range, such as 0:-1; for others, choose {_PLANS['these']!r}"
+            return None
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
-        return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")
+        return validated(partial(VersionChoice, find_steps=plan, **bounds), found, "span")
 
     @property
     def wanted(self) -> str | None:
@@ -263,7 +272,8 @@ class StudyState(functions.FunctionState):
         committed = draft.source == "committed"
         sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
-        span = "0:-1 for all; also 100:200, dates, 2026-05-01..2026-06-01, or 100, 200, 300"
+        span = "0:-1 for all; also 100:200, or dates, 2026-05-01..2026-06-01"
+        span += "" if draft.plan == "search" else ", or 100, 200, 300"
         sends = ("source", ("simulate", "committed"))
         several = len(self.calls) > 1
         labelled = several or draft.label or "label" in self.findings.errors
@@ -415,7 +425,7 @@ class GasExplorer(functions.FunctionBuilder):
         return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _result_pages(self, answer: Answer) -> list[parts.Page]:
-        return run_pages(answer.result)
+        return run_pages(answer.result, partial(self._now.named, beside=" {}"))
 
     def _facts(self) -> list[tuple[str, Any]]:
         if self.study is None:
@@ -493,6 +503,7 @@ class GasExplorer(functions.FunctionBuilder):
             stopping = self._stopping = threading.Event()
         try:
             with self._busy_while("Running"):
+                self._learn(ledger=None)  # the head may have moved, and the run reads it
                 study = self.study if not self._apply(Pressed()).errors else None
                 if study is not None:
                     self._note(unfinished=True)
@@ -592,14 +603,18 @@ def _outcome(run: Run) -> tuple[str, str]:
     count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
     if 0 < len(errors) == len(run.observations):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    failures, steps = int(failed(run.observations).sum()), run.steps
+    lost, steps = failures_of_run(run), run.steps
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     steps_found = plural(len(steps), "step") if at else "No steps"
     words = f"{steps_found} in gas{where}, from {count}"
-    since = available_since(run)
-    if since is not None:
-        versions = [f"{version:,}" for version in sorted(since.unique())]
+    kind = "good"
+    if lost.available_since is not None:
+        versions = [f"{version:,}" for version in sorted(lost.available_since.unique())]
         before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
-        return "hint", f"{words}; {failures:,} not available before {before}."
-    return ("mixed", f"{words}; {failures:,} failed.") if failures else ("good", f"{words}.")
+        kind, words = "hint", f"{words}; {len(lost.reads):,} not available before {before}"
+    elif len(lost.reads):
+        kind, words = "mixed", f"{words}; {len(lost.reads):,} failed"
+    if len(lost.transactions):
+        words += f"; {plural(len(lost.transactions), 'transaction')} failed on the ledger"
+    return kind, f"{words}."

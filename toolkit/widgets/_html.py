@@ -8,7 +8,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import cleaned, short_addresses
+from toolkit._present.text import cleaned, short_addresses, utc
 from toolkit.client import _http as http
 from toolkit.wire import EntryFunction
 from toolkit.wire._requests import called_by
@@ -113,7 +113,7 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
 
 def origin(versions: str, time: datetime | None, *, of: str = "ledger time") -> str:
     """Return the origin of a result as text: ledger versions, and a time with what it is the time `of`."""
-    return versions + ("" if time is None else f", {of} {time:%Y-%m-%d %H:%M:%S} UTC")
+    return versions + ("" if time is None else f", {of} {utc(time)}")
 
 
 def page(*parts: str) -> Html:

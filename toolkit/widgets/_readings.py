@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,19 +14,27 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import plural
+from toolkit._present.text import both, plural
 from toolkit.client._accounts import returned_asset
 from toolkit.client._arguments import missing_function
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._simulation import abort_parts
-from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
+from toolkit.client._versions import (
+    FindSteps,
+    VersionPlan,
+    Versions,
+    as_version,
+    listed_versions,
+    plain_versions,
+    resolve_versions,
+)
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _functions as functions
 from toolkit.widgets._changes import Known
-from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
+from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, unreadable, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, Programs, mono, select
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
 
 
 READ_ACTIONS = (("read", "Read"),)
-_LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "0:-1/50 for 50 of all, 100:200 for each; also dates, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
@@ -88,13 +94,33 @@ def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | N
     if not typed:
         found.missing["plan"] = f"expected versions: {_MANY}"
         return None
-    return validated(partial(parse_plan, typed), found, "plan")
+    return read_plan(typed, found, "plan")
+
+
+def read_plan(typed: str, found: Findings, path: str) -> Versions | None:
+    """Return the plan that was typed into a field, or None; a note says what a list has and what is not there."""
+    plan, ledger = validated(partial(parse_plan, typed), found, path), found.ledger
+    notes: Sequence[str] = ()
+    if isinstance(plan, list):
+        missing = (unreadable(version, ledger) for version in plan)
+        notes = [f"= versions {both([f'{version:,}' for version in plan])}", *filter(None, missing)][:2]
+    elif plan is not None and ledger is not None and ".." not in typed:  # times are looked up as the plan is read
+        resolve = partial(resolve_versions, plan, head=ledger.version, oldest=ledger.oldest_version)
+        resolved = validated(resolve, found, path)
+        if resolved is None:
+            return None
+        notes = resolved.notes
+    if notes:
+        found.notes[path] = "; ".join(notes)
+    return plan
 
 
 def parse_plan(typed: str) -> Versions:
-    """Check the text of a version plan. Comma-separated versions become a list; any other plan is left unchanged."""
-    if _LIST.fullmatch(typed):
-        return [as_version(int(one), least=LEAST_VERSION) for one in re.findall(r"-?\d+", typed)]
+    """Check the text of a version plan, and return it without thousands marks, or as a list if it lists versions."""
+    listed = listed_versions(typed)
+    if listed is not None:
+        return [as_version(one, least=LEAST_VERSION) for one in listed]
+    typed = plain_versions(typed)
     plan = VersionPlan.parse(typed)
     first, last = plan.first, plan.last
     # The length of such a plan does not depend on the head, so it is checked before a node is asked.
@@ -212,7 +238,7 @@ class ReadState(FormState):
 
     def with_versions(self, found: Findings) -> Self:
         """Return the state with the versions that its entries select; invalid ones leave those of before."""
-        mine = Findings()
+        mine = Findings(ledger=self.ledger, times=self.times)
         versions = read_versions(self.entries, mine)
         found.add(mine)
         return dataclasses.replace(self, versions=versions) if mine.good else self
@@ -227,7 +253,7 @@ class ReadState(FormState):
         """Return the value of a trait; invalid `versions` are returned as typed."""
         if name != "versions":
             return super().trait(name)
-        found, draft = Findings(), self.entries
+        found, draft = Findings(ledger=self.ledger, times=self.times), self.entries
         versions = read_versions(draft, found)
         return versions if found.good else getattr(draft, draft.at)
 
@@ -313,10 +339,9 @@ class ReadBuilder(Builder):
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
             at = self._now.entries.at
             path = "node" if at == "head" else at
-            if error.ledger is not None:
-                why = "does not exist yet" if error.error_code == "version_not_found" else "has been pruned"
-                oldest, head = error.ledger.oldest_version, error.ledger.version
-                words = f"this version {why}; the node has versions {oldest:,} to {head:,}"
+            at_version = self._now.versions if path == "version" else None
+            if at_version is not None:
+                words = unreadable(at_version, error.ledger) or words
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
@@ -578,7 +603,7 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         value = result.values[0] if len(result.values) == 1 else result.values
         return {
             "Function": FunctionId.parse(call.function).wire,
-            "Arguments": brief(call.arguments),
+            "Arguments": self._now.argument_words(call.arguments),
             **(known.fact("Value", value, asset) if type(value) is int else {"Value": brief(value)}),
             "Gas used": result.gas_used,
             "Version": f"{result.ledger_version:,}",

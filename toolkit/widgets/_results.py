@@ -18,7 +18,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS, Cause, failed
+from toolkit.gas._observations import READ_AT_VERSIONS, Failures, failures_of
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -40,7 +40,7 @@ from toolkit.wire import EntryFunction
 from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 
+WOULD_FAIL = "would fail"  # the outcome in a comparison
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
 _MAX_PANELS = 3  # of a figure that fits beside the form
@@ -103,11 +104,13 @@ def simulation_pages(
 
 def _sequence_page(runs: Sequence[tuple[Simulation, str]], names: Mapping[str, str]) -> Page:
     """Return the page with the outcomes of calls that ran one after another."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for place, (one, reason) in enumerate(runs):
         word, kind = ("Success", "good") if one.success else (reason, "bad")
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
         rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
+    total = html.number(sum(one.gas_used for one, _ in runs))
+    rows.append(("", Html("<b>All calls</b>"), "", Html(f"<b>{total}</b>")))
     columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
     failed = sum(not one.success for one, _ in runs)
     listed = html.page(html.table(columns, rows, "Calls on one fork, in order"))
@@ -130,15 +133,15 @@ def _profile_table(profile: Any) -> Html:
     return html.page(html.table(columns, rows, "Gas by function"), note)
 
 
-def simulation_facts(simulation: Simulation, known: Known) -> dict[str, Any]:
-    """Return the facts in which simulations are compared, in the order of the rows."""
+def simulation_facts(simulation: Simulation, known: Known, arguments: str) -> dict[str, Any]:
+    """Return the facts in which simulations are compared, in the order of the rows; `arguments` are in words."""
     gas, payload, sender = simulation.gas, simulation.request.payload, simulation.request.sender
     named = f" {known.names[sender]}" if sender in known.names else ""
     facts = {
         "Function": short_addresses(payload.function) if isinstance(payload, EntryFunction) else None,
-        "Arguments": brief(payload.arguments) if isinstance(payload, EntryFunction) else None,
+        "Arguments": arguments if isinstance(payload, EntryFunction) else None,
         "Sender": f"{short_addresses(sender)}{named}",
-        "Outcome": "success" if simulation.success else "would fail",
+        "Outcome": "success" if simulation.success else WOULD_FAIL,
         "Gas used": simulation.gas_used,
         "Execution": gas and gas.execution_gas_units,
         "IO": gas and gas.io_gas_units,
@@ -158,22 +161,27 @@ def brief(value: Any) -> str:
 def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
     """Return a table of a form's recent results, one per column; differences from the previous one are marked."""
     rows: list[list[Any]] = []
+    outcomes = [one.get("Outcome") for one in facts]
+    alike = [one == before for one, before in zip(outcomes, [outcomes[0], *outcomes], strict=False)]
     for name in dict.fromkeys(name for one in facts for name in one):
         values = [one.get(name) for one in facts]
-        pairs = zip(values, [values[0], *values], strict=False)
-        rows.append([name, *(_compared(value, before) for value, before in pairs)])
+        pairs = zip(values, [values[0], *values], alike, strict=False)
+        rows.append([name, *(_compared(value, before, alike=same) for value, before, same in pairs)])
     again = '<button type="button" class="ltk-small" data-send="again" data-number="{}">Fill in again</button>'
     rows.append(["", *(Html(again.format(place)) for place in range(len(facts)))])
     columns = {"": "brief"} | {f"Call {place + 1}": "" for place in range(len(facts))}
     return html.page(html.table(columns, rows, "Recent calls, the latest on the right"))
 
 
-def _compared(value: Any, before: Any) -> Html:
+def _compared(value: Any, before: Any, *, alike: bool) -> Html:
+    """Return a value, marked if it differs, with the difference if both outcomes are `alike`."""
     form = ",f" if isinstance(value, Decimal) else ","
     shown = html.breakable(f"{value:{form}}" if isinstance(value, int | Decimal) else value)
+    if value == WOULD_FAIL:
+        shown = Html(f'<span class="ltk-bad">{shown}</span>')
     if value == before:
         return shown
-    both = isinstance(value, int | Decimal) and isinstance(before, int | Decimal)
+    both = alike and isinstance(value, int | Decimal) and isinstance(before, int | Decimal)
     return Html(f"<b>{shown}</b>{f' ({forms_of.signed(value - before, form)})' if both else ''}")
 
 
@@ -288,9 +296,10 @@ def item_pages(item: TableItem, value_type: str, known: Known) -> list[Page]:
     return [Page("Item", html.page(kind, _answer(item.value, known), html.response(raw)))]
 
 
-def missing_item_pages(words: str) -> list[Page]:
-    """Return the page for an item that does not exist; `words` describes what was read."""
-    hint = html.paragraph("It may exist at other versions. Nodes respond in the same way to a wrong key type.")
+def missing_item_pages(words: str, *, declared: bool) -> list[Page]:
+    """Return the page for an item that does not exist; `words` says what was read, `declared` whether its types are."""
+    wrong = "" if declared else " Nodes respond in the same way to a wrong key type."
+    hint = html.paragraph(f"It may exist at other versions.{wrong}")
     return [Page("No item", html.page(f"<p><b>{html.safe(words)}.</b></p>", hint))]
 
 
@@ -371,16 +380,27 @@ def frame_pages(
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     shown = show(rows, rows=MAX_ROWS)
     numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
+    cells: Sequence[Sequence[Any]] = shown.rows
+    unread = {f"{version:,}" for version in failed["ledger_version"]}
+    if unread and "ledger_version" in shown.columns:
+        at = shown.columns.index("ledger_version")
+        values = [place for place, name in enumerate(shown.columns) if name.startswith("value") or name == "gas_used"]
+        word, kind = ("not available", "hint") if unavailable else ("failed", "bad")
+        lost = Html(f'<span class="ltk-{kind}">{word}</span>')
+        cells = [
+            [lost if place in values and row[at] in unread else cell for place, cell in enumerate(row)]
+            for row in shown.rows
+        ]
     # Values keep the names of their fields, the other columns are words.
     names = [name if name.startswith("value") else name.replace("_", " ") for name in shown.columns]
     names = ["ledger time (UTC)" if name == "ledger timestamp" else name for name in names]
     kinds = ["number" if name in numbers else "brief" for name in shown.columns]
-    listed = html.table(dict(zip(names, kinds, strict=True)), shown.rows, "Rows of the frame")
+    listed = html.table(dict(zip(names, kinds, strict=True)), cells, "Rows of the frame")
     rest = html.paragraph("All rows: .result of this form", "note ltk-python") if len(frame) > MAX_ROWS else ""
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
         Page("Rows", html.page(listed, html.paragraph(shown.note), rest), len(frame)),
-        *_failures_page(failed, unavailable=unavailable),
+        *_failures_page(failed, "Not available" if unavailable else "Failed"),
     ]
 
 
@@ -396,21 +416,22 @@ def frame_outcome(frame: pd.DataFrame, *, unavailable: bool = False) -> tuple[st
     return "hint" if unavailable else "bad" if count == len(frame) else "mixed" if count else "good", words
 
 
-def _failures_page(failures: pd.DataFrame, *, unavailable: bool) -> list[Page]:
-    """Return the page of failed reads, if there are any, those with the same message in one row."""
+def _failures_page(failures: pd.DataFrame, title: str, *, counted: str = "Reads") -> list[Page]:
+    """Return the page of what failed, if anything did, rows with the same message in one."""
     if failures.empty:
         return []
     rows = []
-    of = ["label"] if "label" in failures else []
+    of, coded = ["label"] if "label" in failures else [], failures["error_code"].notna().any()
     kinds = failures.groupby([*of, "error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
     for (*call, kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-        cells = html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message
-        rows.append((*map(html.breakable, call), *cells))
-    columns = dict.fromkeys(["Call"] * len(of), "") | {"Reads": "number", "Versions": "brief", "Error": "brief"}
-    listed = html.page(html.table(columns | {"Message": ""}, rows, "Reads without a result"))
-    return [Page("Not available" if unavailable else "Failed", listed, len(failures), kept=True)]
+        error = [Html(f"<code>{html.safe(kind)}</code>")] if coded else []
+        rows.append((*map(html.breakable, call), html.number(len(versions)), at, *error, message))
+    columns = dict.fromkeys(["Call"] * len(of), "") | {counted: "number", "Versions": "brief"}
+    columns |= {"Error": "brief"} if coded else {}
+    listed = html.page(html.table(columns | {"Message": ""}, rows, f"{counted}: {title[:1].lower()}{title[1:]}"))
+    return [Page(title, listed, len(failures), kept=True)]
 
 
 def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, unavailable: bool = False) -> list[str]:
@@ -422,11 +443,7 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
     span = version_words(frame["ledger_version"])
     how = "not available" if unavailable else "failed"
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} {how}" if failed else "")]
-    if "presence" in frame:
-        kinds = frame["presence"][frame["presence"] != "present"].value_counts()
-        one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in kinds.index}
-        absent = [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in kinds.items()]
-        words += ["; ".join(absent)] if absent else []
+    words += _presence_words(frame) if "presence" in frame else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
         known = frame[frame[column].notna()].sort_values("ledger_version")
@@ -439,11 +456,19 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
             of, said = f" {unit[0]}", {one: forms_of.in_whole_coins(one, unit[1]) for one in values}
         if len(said) == 1:
             where = "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
+            where = version_words(known["ledger_version"]) if len(known) == 1 else where
             words.append(f"{name}: {said[values[0]]}{of} at {where}")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
         ends = f"{said[values[0]]}{of} at version {first:,}, {said[values[-1]]}{of} at version {last:,}"
-        words.append(f"{name}: {ends}; {len(said):,} different values from {said[min(said)]} to {said[max(said)]}")
+        more = f"; {len(said):,} different values from {said[min(said)]} to {said[max(said)]}"
+        if len(values) == 2:  # noqa: PLR2004 - both are said
+            moved = values[1] - values[0]
+            plain = (
+                forms_of.signed(moved) if unit is None or column != "value" else forms_of.in_whole_coins(moved, unit[1])
+            )
+            more = "" if time_words(column, values[0]) else f" ({'+' if moved > 0 and plain[0] != '+' else ''}{plain})"
+        words.append(f"{name}: {ends}{more}")
     if (quantities := _quantities(frame)) and frame[quantities].isna().any(axis=None):
         words.append("versions without a value are crosses in the figure")
     if not columns and frame["error_code"].isna().any():
@@ -453,15 +478,31 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
     return words
 
 
+def _presence_words(frame: pd.DataFrame) -> list[str]:
+    """Return at how many versions an item was found, and where it was deleted or could not be read."""
+    there = frame.loc[frame["presence"] == "present", "ledger_version"]
+    absent = frame["presence"][frame["presence"] != "present"].value_counts()
+    if absent.empty:
+        return []
+    words = [f"found at {len(there):,} of {plural(len(frame), 'version')}"]
+    if len(there) <= absent.get("missing", 0):  # the fewer ones are named
+        absent = absent.drop("missing")
+        words[0] += f" ({forms_of.both([f'{one:,}' for one in sorted(there)])})" if len(there) else ""
+    one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in absent.index}
+    words += [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in absent.items()]
+    return ["; ".join(words)]
+
+
 def _dated(column: str, value: int) -> str:
     time = time_words(column, value)
     return f"{value:,} ({time})" if time else f"{value:,}"
 
 
 def version_words(versions: pd.Series) -> str:
-    """Describe the range of versions: ``version 5``, or ``versions 5 to 9``."""
+    """Describe the range of versions: ``version 5``, ``versions 5 and 9``, or ``versions 5 to 9``."""
     first, last = versions.min(), versions.max()
-    return f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
+    between = "to" if versions.between(first, last, inclusive="neither").any() else "and"
+    return f"version {first:,}" if first == last else f"versions {first:,} {between} {last:,}"
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[str]:
@@ -547,31 +588,24 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 # runs of studies -----------------------------------------------------------------------------------------------------
 
 
-def run_pages(run: Run) -> list[Page]:
-    """Return the pages of a run: its figure, and below it the steps; then what failed."""
-    frame = run.observations
-    unread = frame[failed(frame)]
-    unread = unread.assign(
-        error_code=unread["error_code"].fillna("failed"),
-        error_message=unread["error_message"].fillna(unread["vm_status"]),
+def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
+    """Return the pages of a run: its figure, and below it the steps; then what failed. `named` adds accounts' names."""
+    frame, lost = run.observations, failures_of_run(run)
+    reads, transactions = (
+        rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
+        for rows in (lost.reads, lost.transactions)
     )
+    title = "Failed" if lost.available_since is None else "Not available"
     return [
-        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run))),
-        *_failures_page(unread, unavailable=available_since(run) is not None),
+        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run, named))),
+        *_failures_page(reads, title),
+        *_failures_page(transactions, "Failed on the ledger", counted="Transactions"),
     ]
 
 
-def available_since(run: Run) -> pd.Series | None:
-    """Return the versions whose code made calls available; None unless all failed reads are from before them."""
-    unread = run.observations[failed(run.observations)]
-    if unread.empty or not run.complete:
-        return None
-    steps = run.steps
-    code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
-    first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
-    at = unread.join(first[~first.index.duplicated()], on="label")
-    early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
-    return at["version_after"] if early.fillna(value=False).all() else None
+def failures_of_run(run: Run) -> Failures:
+    """Return which observations of a run failed, and how."""
+    return failures_of(run.observations, run.steps if run.complete else pd.DataFrame())
 
 
 def _run_figure(run: Run) -> Html:
@@ -607,7 +641,7 @@ def _run_ends(observations: pd.DataFrame) -> Html:
     return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
 
 
-def _run_steps(run: Run) -> Html:
+def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
     """Return the list of the steps, with their causes in sections that open, and notes."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
@@ -615,7 +649,7 @@ def _run_steps(run: Run) -> Html:
     opened = shown if len(shown) <= _MAX_OPEN_STEPS else sentences.weightiest(shown, 1)
     items = "".join(
         f'<details class="ltk-fold ltk-step"{" open" if group in opened else ""}>'
-        f"<summary>{_step_title(group, several=several)}</summary>{_step_details(group)}</details>"
+        f"<summary>{_step_title(group, several=several)}</summary>{_step_details(group, named)}</details>"
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
@@ -659,7 +693,7 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
     )
 
 
-def _step_details(group: StepGroup) -> str:
+def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
     """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
     rows = [
         (
@@ -670,7 +704,7 @@ def _step_details(group: StepGroup) -> str:
         )
         for change in group.changes
     ]
-    text = _name(sentences.evidence_text(group), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
+    text = _name(named(sentences.evidence_text(group)), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
     time = [] if group.time is None else [f"ledger time {group.time:%Y-%m-%d %H:%M:%S} UTC"]
     about = [*time, *([] if group.transaction_hash is None else [html.short_id(group.transaction_hash)])]

@@ -17,12 +17,13 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import listed, plural
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
-from toolkit.errors import InputError, ToolkitError, VersionPruned
+from toolkit.client._versions import without_marks
+from toolkit.errors import InputError, InvalidRequest, NotFound, ToolkitError, VersionPruned
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _functions as functions
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
-from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, validated
+from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, unreadable, validated, with_short_addresses
 from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.widgets._state import Answer, Answered, Pressed
@@ -487,7 +488,9 @@ def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
         return None
     types = [str(move.parse_type_tag(name)) for name in call.type_arguments]
     amount = functions.amount_of(call.function, types, call.arguments)
-    return None if amount is None else (amount[0], int(call.arguments[amount[0]]), amount[1])
+    if amount is None or isinstance(units := call.arguments[amount[0]], list | tuple):
+        return None
+    return amount[0], int(units), amount[1]
 
 
 def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int | None, str]:
@@ -601,7 +604,9 @@ class SimulationState(functions.FunctionState):
         missing = now.further_signers - len(signers)
         draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
         request = read_request(draft, self.request, now.leading, found)
-        version = read_version(draft.version, found) if draft.at == "version" else None
+        mine = Findings(ledger=self.ledger, times=self.times)
+        version = read_version(draft.version, mine) if draft.at == "version" else None
+        found.add(mine)
         now = dataclasses.replace(now, entries=draft, findings=found, request=request or self.request, version=version)
         return dataclasses.replace(now, fields=now.controls)
 
@@ -802,9 +807,12 @@ class SimulationBuilder(functions.FunctionBuilder):
 
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
+        found._units.update({asset: known.unit(asset) for asset in known.assets})  # noqa: SLF001 - as `explain` does
         about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "base": base}
         made = Simulated(result=found, asked=wanted, **about)
-        facts = simulation_facts(found, known) | ({"Version": made.where} if before else {})
+        called = called_by(wanted.request.payload) if wanted.request is not None else None
+        words = self._now.argument_words(called.arguments) if isinstance(called, wire.EntryFunction) else ""
+        facts = simulation_facts(found, known, words) | ({"Version": made.where} if before else {})
         with self._locked():
             self._apply(Answered(dataclasses.replace(made, facts=facts)))
             if failure is not None and failure.path:
@@ -837,7 +845,12 @@ class SimulationBuilder(functions.FunctionBuilder):
             If the node does not have the transaction, returns an error, or does not respond.
         """
         committed = self._asked.transaction(transaction)
-        simulation, _ = simulated_again(self._asked, committed)
+        try:
+            simulation, _ = simulated_again(self._asked, committed)
+        except InvalidRequest as error:
+            if not (has_model_gas(self.node) and isinstance(getattr(committed, "payload", None), wire.Script)):
+                raise
+            raise InputError("the embedded node cannot simulate this script: it runs no Move bytecode") from error
         request = by_account(simulation.request)
         with self._locked():
             self.request = request
@@ -847,7 +860,7 @@ class SimulationBuilder(functions.FunctionBuilder):
         how = "succeeded" if committed.success else "failed"
         words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
-            words += ". Simulated without public keys: the accounts' keys have since been rotated"
+            words += ". Simulated without public keys: the transaction's keys do not match the accounts' keys"
         found = dataclasses.replace(simulation, request=request)
         self._show_simulation(found, WantedSimulation(request), self._asked, more=words)
 
@@ -858,6 +871,9 @@ class SimulationBuilder(functions.FunctionBuilder):
         arguments = None
         if isinstance(call, wire.EntryFunction) and now.call is not None and call.function == now.call.function.name:
             arguments = now.encoded(call.arguments)
+            if call is request.payload and len(call.arguments) == len(now.call.layouts):
+                short = map(with_short_addresses, now.call.layouts, call.arguments)
+                request = request.replace(payload=call.replace(arguments=list(short)))
         return programs(request, self.node, arguments, version=now.version, earlier=now.wanted.earlier)
 
     def _result_pages(self, answer: Simulated) -> list[parts.Page]:
@@ -870,7 +886,7 @@ class SimulationBuilder(functions.FunctionBuilder):
         return simulation_pages(answer.result, answer.known, failure=failure, diff=answer.diff, **about)
 
     def _origin_of(self, answer: Simulated) -> str:
-        ledger = None if answer.before else answer.result.ledger
+        ledger = (answer.before[0] if answer.before else answer.result).ledger  # of the first one: the fork's
         return origin(answer.where, None if ledger is None else ledger.timestamp)
 
     def _subject(self) -> str | None:
@@ -885,13 +901,17 @@ class SimulationBuilder(functions.FunctionBuilder):
         self._background.start("load", partial(self._load, self._now.entries.committed))
 
     def _load(self, typed: str) -> None:
-        text = typed.strip().replace(",", "").replace("_", "")
+        text = without_marks(typed.strip())
         with self._busy_while("Loading"):
             try:
                 self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
             except ToolkitError as error:
-                self._refuse("committed", str(error))
-                self._say("error", str(error))
+                words = None
+                if isinstance(error, NotFound) and text.isdecimal():
+                    words = unreadable(int(text), error.ledger)
+                words = words or str(error)
+                self._refuse("committed", words)
+                self._say("error", self._now.named(words))
 
     def _do_page(self, _message: parts.Message) -> None:
         self._background.start("page", self._complete_changes, looks_up=True)

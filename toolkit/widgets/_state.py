@@ -139,6 +139,10 @@ class FormState:
         The node that requests are for. It is not asked anything here.
     names : mapping of str to str
         Names of accounts by canonical address.
+    ledger : LedgerState or None
+        The ledger when the field of the versions was left last.
+    times : mapping of str to (int, datetime or None)
+        The first version from a time that was typed, and its own time.
     request : object
         The request of the last valid entries.
     made_from : struct
@@ -176,6 +180,8 @@ class FormState:
     entries: Any
     node: Any = None
     names: Mapping[str, str] = field(default_factory=dict)
+    ledger: Any = None
+    times: Mapping[str, tuple[int, Any]] = field(default_factory=dict)
     request: Any = None
     made_from: Any = None
     findings: Findings = field(default_factory=Findings)
@@ -267,13 +273,13 @@ class FormState:
         """Return the state with a message beside the buttons; `kind` is hint, good, mixed, bad or error."""
         return dataclasses.replace(self, status=Status(kind, cleaned(words)))
 
-    def named(self, words: str) -> str:
-        """Return a message in which each account that has a name is followed by it."""
+    def named(self, words: str, beside: str = " ({})") -> str:
+        """Return a message in which each account that has a name is followed by it, as `beside` says."""
 
         def name_of(match: re.Match[str]) -> str:
             name = self.names.get(parse_address(match[0]))
             known = name is None or words[match.end() :].startswith(f" {name}")
-            return match[0] if known else f"{match[0]} ({name})"
+            return match[0] if known else f"{match[0]}{beside.format(name)}"
 
         return _ADDRESS.sub(name_of, words)
 
@@ -360,11 +366,13 @@ def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one 
             return made.saying("error", made.refused[path] if path == "node" else made.count_words)
         case Answered(answer):
             compared = [] if answer is None or not answer.facts else [(state.entries, answer.facts)]
-            recent = (*state.recent, *compared)[-_MAX_RECENT:]
+            others = [one for one in state.recent if answer is None or one[1] != answer.facts]
+            recent = (*others, *compared)[-_MAX_RECENT:]
             made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
             return dataclasses.replace(made, answer=answer, unfinished=False, strict=False)
         case Said(kind, words):
             return state.saying(kind, words)
         case Moved(node, names):
             made = dataclasses.replace(state, node=node, names=names, looked={}, refused={}, recent=(), status=Status())
+            made = dataclasses.replace(made, ledger=None, times={})
             return step(made.forgotten().read(state), Answered(None))

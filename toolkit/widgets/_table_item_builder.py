@@ -163,9 +163,9 @@ class TableItemState(ReadState):
         if draft.owner.strip():
             fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
-        if owner in self.tables and not tables:
+        if owner is not None and owner in self.tables and not tables:
             named = found.notes.get("owner", "")
-            found.notes["owner"] = f"{named}{named and '; '}its resources contain no tables"
+            found.notes["owner"] = f"{named}{named and '; '}the resources of {short_addresses(owner)} contain no tables"
         if draft.table and owner != shown is not None:  # it is one of the previous owner's, and so are its types
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
@@ -192,7 +192,7 @@ class TableItemState(ReadState):
         owner = Findings(names=self.names).address(typed) or ""
         if typed and owner not in self.tables:
             return "its tables have not been read yet"
-        whose = f"the resources of {self.names[owner]}" if owner in self.names else "its resources"
+        whose = f"the resources of {self.names.get(owner) or short_addresses(owner)}"
         another = f"{whose} contain no tables: enter another account" if typed else "enter an account"
         return f"{another}, or the handle of a table below"
 
@@ -511,7 +511,7 @@ class TableItemBuilder(ReadBuilder):
 
     def _one_pages(self, reading: Reading) -> list[parts.Page]:
         if isinstance(reading.result, pd.DataFrame):
-            return missing_item_pages(self._outcome(reading)[1])
+            return missing_item_pages(self._outcome(reading)[1], declared=bool(self._now.entries.table))
         return item_pages(reading.result, reading.asked.request.value_type, Known(names=self._now.names))
 
     def _compared(self, _wanted: Wanted, result: Any) -> dict[str, Any]:

@@ -203,7 +203,7 @@ function render({ model, el }) {
     if (!edited.has(key(path))) return;
     touched.add(key(path));
     fillNamed(controls.get(key(path)) || {});
-    if (key(path) === "version" && /\d-\d/.test(draft.version)) tell("time");
+    if (["version", "plan", "span"].includes(key(path))) tell("time");
     findings();
   }
   const choices = (id, offers) => make("datalist", { id }, ...offers.map(([value, label]) => make("option", { value, label })));

@@ -108,6 +108,11 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     for typed, units in (("1 APT", "for 1 APT enter 100000000"), ("1.5", "150000000"), ("x", "for 1 APT enter")):
         type_in(made, arguments=["0xb0b", typed])
         assert units in made.errors["arguments.1"]
+    several = form("0x1::aptos_account::batch_transfer")
+    type_in(several, arguments=[["0xb0b", "0xb0b"], ["100000000", "5"]])
+    assert several._findings.notes["arguments.1.0"] == "= 1 APT"
+    assert several._findings.notes["arguments.1.1"] == "= 0.00000005 APT"
+    assert several._now.argument_words([["0xb0b"], [5]]).count("0xb0b bob") == 1
     plain = form("0x1::aptos_account::transfer")
     assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 
@@ -120,6 +125,8 @@ def test_a_date_becomes_the_first_version_at_or_after_it(node):
     assert (list(form.errors), form.python) == (["version"], "")
     press(form, "time")
     assert form.versions == node.version_at(day)
+    assert form._draft.version == day
+    assert form._findings.notes["version"].startswith(f"= {node.version_at(day):,}, ")
     type_in(form, version=f"{day} 00:00")
     form.read()
     assert form.result.ledger_version == node.version_at(day)

@@ -233,7 +233,7 @@ def test_calls_are_added_chosen_and_removed(form):
         ({"span": "x:9"}, "span", "'x:9'"),
         ({"span": ""}, "span", "expected"),
         ({"span": "9:3"}, "span", "from 9 down to 3"),
-        ({"span": "0:-1/7"}, "span", "0:-1/7"),
+        ({"span": "0:-1/7"}, "span", "range"),
         ({"plan": "these", "span": "0:9/x"}, "span", "0:9/x"),
         ({"plan": "these", "span": "May..2026-06-01"}, "span", "May"),
         ({"plan": "these", "span": "1, two"}, "span", "two"),
@@ -591,9 +591,25 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
     mixed.run()
     assert mixed._status == Status("hint", "3 steps in gas, from 9 reads; 1 not available before version 14.")
+    facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
+    assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
     mixed._do_add(None)
     assert mixed._status == Status()
     mixed.close()
+    node.close()
+
+
+def test_transactions_that_failed_on_the_ledger_are_no_failed_reads():
+    """They were read, and their gas is measured: the message is that of a success."""
+    node = toolkit.connect()
+    study = Study(calls=[{"committed": "0x1::aptos_account::transfer"}], versions="0:1000", node=node)
+    form = GasExplorer(node, study=study)
+    form.run()
+    lost = form.result.observations["success"].eq(False).sum()
+    assert form._status.kind == "good"
+    assert f"{lost} transactions failed on the ledger" in form._status.text
+    assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed on the ledger": lost}
+    form.close()
     node.close()
 
 

@@ -491,14 +491,22 @@ def test_the_last_simulations_are_compared_side_by_side(memory, filled):
     recent = page(filled, "Recent")
     row = re.search(r'<td class="ltk-brief">Gas used</td>(.*?)</tr>', recent)[1]
     assert row == "<td>41</td><td><b>45</b> (+4)</td>"
-    assert "<td>[&quot;0xb0b&quot;, 100]</td><td><b>[&quot;0xb0b&quot;, 200]</b></td>" in recent
+    row = re.search(r'<td class="ltk-brief">Arguments</td>(.*?)</tr>', recent)[1]
+    assert re.findall(r"\b(?:100|200)\b", row) == ["100", "200"]
     press(filled, "again", number=0)
     assert filled.request == first
     press(filled, "again", number=9)
     assert filled.request == first
-    for _ in range(6):
-        filled.simulate()
+    for amount in range(1, 7):
+        for _ in range(2):  # an equal call is listed once
+            filled.arguments = f'["0xb0b", {amount}]'
+            filled.simulate()
     assert (filled._pages[-1].title, filled._pages[-1].count) == ("Recent", 5)
+    memory.answer |= {"success": False, "vm_status": "OUT_OF_GAS", "gas_used": "9"}
+    filled.arguments = '["0xb0b", 7]'
+    filled.simulate()
+    last = re.search(r'<td class="ltk-brief">Gas used</td>.*?(<td>[^/]*?</b>.*?</td>)</tr>', page(filled, "Recent"))[1]
+    assert last.endswith("<b>9</b></td>")  # of different outcomes there is no difference
 
 
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
@@ -925,7 +933,7 @@ def test_calls_run_in_order_on_one_fork_at_a_version():
         assert "0xfa17::vault::withdraw" in set(functions)
         assert "0xfa17::vault::withdraw" in page(builder, "Gas")
         assert builder._stale == ""
-        assert builder._origin == "a fork of version 3,000, after 1 call"  # a state that the ledger never had
+        assert builder._origin.startswith("a fork of version 3,000, after 1 call, ledger time 2026-04-19")
         press(builder, "drop_call", number=0)
         assert builder._stale
         assert builder._now.wanted.earlier == ()
@@ -968,3 +976,28 @@ def test_out_of_gas_is_told_in_the_words_of_the_form():
         assert "out of gas" in words
         assert "_" not in words
         assert found.vm_status in status
+
+
+def test_a_committed_transaction_has_short_addresses_in_the_program_as_in_the_fields():
+    """Bytes with zeros at their beginning are left alone, as are the arguments of the request itself."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        builder.start_from(4973)
+        assert "'0xb0b'" in builder.python
+        assert executed(builder)["request"].payload.arguments[0] == "0xb0b"
+        with pytest.raises(toolkit.InputError, match="embedded node"):
+            builder.start_from(4652)
+        press(builder, "load")
+        type_in(builder, committed="9,999,999")
+        press(builder, "load")
+        assert builder.errors["committed"].startswith("version 9,999,999 does not exist yet")
+        builder.close()
+
+
+def test_the_result_has_the_units_of_the_form():
+    """Its card in a notebook says the cost as the form does, without asking the node again."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node, request=REQUEST)
+        builder.simulate()
+        assert " APT" in builder.simulation._described()
+        builder.close()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import toolkit
 from tests.unit.widgets.conftest import executed, page
+from tests.unit.widgets.test_simulation_builder import press, type_in
 from toolkit._present.text import in_whole_coins
 from toolkit.errors import InputError
 from toolkit.widgets import (
@@ -93,6 +94,42 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     found = Findings()
     assert read_versions(ViewDraft(at=at, **{at: typed}), found) is None
     assert said in found.errors[at]
+
+
+@pytest.mark.parametrize(
+    ("at", "typed", "versions", "note"),
+    [
+        ("plan", "1,000, 4,000", [1000, 4000], "= versions 1,000 and 4,000"),
+        ("plan", "1,000:4,000/2", "1000:4000/2", None),
+        ("plan", "0:9999/5", "0:9999/5", "versions 5,000 to 9,999 do not exist yet; reading to 4,999, the latest"),
+        ("plan", "9999", None, "version 9,999 does not exist yet: this node has versions 0 to 4,999"),
+        ("version", "4 000", 4000, None),
+        ("version", "9,999", None, "version 9,999 does not exist yet: this node has versions 0 to 4,999"),
+        ("version", "-9999", None, "before version 0"),
+    ],
+)
+def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, at, typed, versions, note):
+    """The head is known by then: what is not there is an error, and what is left out of a range is said."""
+    builder.request = RECORD
+    type_in(builder, at=at, **{at: typed})
+    press(builder, "time")
+    shown = builder._findings.errors if versions is None else builder._findings.notes
+    if note is None:
+        assert at not in shown
+    else:
+        assert note in shown[at]
+    assert versions is None or builder.versions == versions
+
+
+def test_two_reads_have_a_difference_and_a_failed_one_is_marked_in_its_row(builder):
+    """Two versions are no range."""
+    builder.function, builder.versions = SIZE, [1000, 4000]
+    builder.read()
+    assert builder._origin == "versions 1,000 and 4,000"
+    assert "(+387)" in page(builder, "Figure")
+    builder.versions = [1000, 9999]
+    builder.read()
+    assert '<span class="ltk-bad">failed</span>' in page(builder, "Rows")
 
 
 # reading -------------------------------------------------------------------------------------------------------------
@@ -225,7 +262,7 @@ def test_all_versions_failed(builder, recwarn):
             "b",
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
-        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4,999"),
+        (RECORD, 99_999, "version", "version 99,999 does not exist yet: this node has versions 0 to 4,999"),
         (RECORD, "9000:9010", "plan", "this node has versions 0 to 4,999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
         (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
