@@ -235,7 +235,7 @@ def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, 
     ("arguments", "words"),
     [
         (["study.toml", "--check", "--out", "none.toml"], "No such file"),
-        (["study.toml", "--check", "--out", "study.toml"], "`versions` is not a key here"),
+        (["study.toml", "--check", "--out", "other.toml"], "`plan` is not a key here"),
         (["study.toml", "--check", "--diff"], "not both"),
         (["study.toml", "--check", "--out", "page.html"], "--format html > page.html"),
         (["study.toml", "--junit", "x.xml"], "require --check"),
@@ -246,6 +246,7 @@ def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, 
 )
 def test_bad_input_is_exit_2_and_one_line(project, command, arguments, words):
     """Before anything is read from a node."""
+    (project / "other.toml").write_text("plan = 1\n")
     assert words in one_clear_line(command("snapshot", *arguments, cwd=project), 2)
 
 

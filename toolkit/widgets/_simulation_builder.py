@@ -807,7 +807,6 @@ class SimulationBuilder(functions.FunctionBuilder):
 
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
-        found._units.update({asset: known.unit(asset) for asset in known.assets})  # noqa: SLF001 - as `explain` does
         about: dict[str, Any] = {"known": known, "failure": failure, "before": before, "base": base}
         made = Simulated(result=found, asked=wanted, **about)
         called = called_by(wanted.request.payload) if wanted.request is not None else None

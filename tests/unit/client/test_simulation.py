@@ -228,7 +228,7 @@ class TestExplain:
         lines = simulated(COIN_INFO)[0].explain().splitlines()
         assert lines[0] == "0x1::m::pay from 0xa11ce would succeed."
         assert "9 gas units" in lines[1]
-        assert "0.00000900 APT" in lines[1]
+        assert "0.000009 APT" in lines[1]
         assert "State changes: 1 resource written." in lines[-2]
         assert lines[-1].endswith("Nothing was signed, submitted or stored.")
 
@@ -246,7 +246,7 @@ class TestExplain:
 
     @pytest.mark.parametrize(
         ("symbol", "decimals", "net"),
-        [("GAS", 2, "9.00 GAS net"), ("MOVE", 8, "0.00000900 MOVE net"), ("ZERO", 0, "900 ZERO net")],
+        [("GAS", 2, "9 GAS net"), ("MOVE", 8, "0.000009 MOVE net"), ("ZERO", 0, "900 ZERO net")],
     )
     def test_the_gas_coin_is_the_ledgers_own(self, symbol, decimals, net):
         """Symbol and decimals are those of the coin's own description, never a habit."""

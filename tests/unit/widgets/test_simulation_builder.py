@@ -992,12 +992,3 @@ def test_a_committed_transaction_has_short_addresses_in_the_program_as_in_the_fi
         press(builder, "load")
         assert builder.errors["committed"].startswith("version 9,999,999 does not exist yet")
         builder.close()
-
-
-def test_the_result_has_the_units_of_the_form():
-    """Its card in a notebook says the cost as the form does, without asking the node again."""
-    with toolkit.connect() as node:
-        builder = SimulationBuilder(node, request=REQUEST)
-        builder.simulate()
-        assert " APT" in builder.simulation._described()
-        builder.close()
