@@ -73,7 +73,7 @@ def test_a_form_starts_from_a_committed_transaction(node):
     message = {"do": "load", "draft": msgspec.to_builtins(builder._draft) | {"seq": 10**6, "committed": "99,999,999"}}
     builder._handle_msg({"content": {"data": {"method": "custom", "content": message}}, "buffers": []})
     builder._wait()
-    assert "99999999" in builder.errors["committed"]
+    assert "99,999,999" in builder.errors["committed"]
     builder.close()
 
 

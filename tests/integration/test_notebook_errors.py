@@ -39,7 +39,7 @@ CELLS = {
     'node.view("nonsense")': ("InputError", "expected address::module::function"),
     "node.view(supply, ledger_version=99)": ("NotFound", "version 99"),
     'toolkit.EntryFunction("0x1", 5)': ("InputError", "EntryFunction.arguments: expected a list"),
-    'toolkit.fetch_views(node, supply, "9:1")': ("InputError", "runs from 9 down to 1"),
+    'toolkit.fetch_views(node, supply, "9:1")': ("InputError", "version 9 does not exist yet"),
     'pd.Series([1, 2], dtype="u128") * 1.5': ("TypeError", "the other operand must be an integer"),
 }
 
