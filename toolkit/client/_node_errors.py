@@ -125,10 +125,12 @@ def refusal(
         told.append(f"the node asked clients to wait {wait_s:g} s; retry after {resume_time(wait_s)}")
     if usable:
         told.append(f"the node names an archive, {archive}; connect to it, or pass archive=True to connect()")
-    said = f": {visible(_ZEROS.sub('0x', message), 600) or 'no message'}"
+    refused = f"{status}{f' {code}' if code else ''}"
+    said = f"the node answered {refused}: {visible(_ZEROS.sub('0x', message), 600) or 'no message'}"
     if code == "version_not_found":  # the message would only repeat the version
-        said = ""
-    text = f"{_ZEROS.sub('0x', asked)}: the node answered {status}{f' {code}' if code else ''}{said}"
+        said = "this version does not exist yet"
+        told.append(refused)
+    text = f"{_ZEROS.sub('0x', asked)}: {said}"
     return kind(
         f"{text} ({'; '.join(told)})" if told else text,
         status=status,
