@@ -277,6 +277,8 @@ def gas_heatmap(
         raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source in READ_AT_VERSIONS]
+    if not found and len(observations):
+        raise InputError("gas_heatmap: expected views, or simulations made at several versions, got other transactions")
     times = None if x == "version" else time.axis_times(observations, None, timeline)
     every = len({series.label for series in found})
     found = most_moved(found, style.row_limit(ax, figsize, every))
@@ -287,7 +289,7 @@ def gas_heatmap(
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not any(series.answered.any() for series in found):
-            return style.nothing(axes, "no call returned gas" if found else "no views or simulations at versions")
+            return style.nothing(axes, "no call returned gas" if found else "no observations")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         read = len(np.unique(np.concatenate([series.versions for series in found])))

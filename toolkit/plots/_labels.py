@@ -20,11 +20,11 @@ from toolkit.plots._style import (
     beside,
     figure_of,
     free_width,
+    in_one_line,
     is_alone,
     is_wide,
     least_height,
     room,
-    shortened,
     size_of,
     write,
 )
@@ -95,15 +95,15 @@ class Placed(Artist):
 Caption = tuple[float, str, str, str]  # x in data units, text, colour, and what it names
 
 
-def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move positions apart until neighbours are `gap` apart, each as near as possible to its target.
+def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Move the middles of labels apart until no two overlap, each as near as possible to its target.
 
     Parameters
     ----------
     wanted : sequence of float
         Target positions, in any order.
-    gap : float
-        Minimum distance; smaller if the range from `low` to `high` is too short.
+    sizes : sequence of float
+        Size of each label; smaller if the range from `low` to `high` is too short.
     low, high : float
         Available range, in the same unit.
 
@@ -114,9 +114,10 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     """
     if not wanted:
         return []
-    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
-    steps = gap * np.arange(len(wanted))
+    half = np.asarray(sizes)[order] / 2
+    steps = np.cumsum(np.append(0, half[1:] + half[:-1]))
+    steps *= min(1.0, (high - low) / max(steps[-1], 1e-9))
     free = np.asarray(wanted)[order] - steps  # equal or ascending if neighbours are far enough apart
     # Half way between moving each up, away from those below, and down, so that labels of one target are around it.
     up, down = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
@@ -125,10 +126,10 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [float(place) for place in placed]
 
 
-def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
+def name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     """Label lines to the right of the axes, each at its last point, with a short line in its colour."""
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    _label_ends(ax, [line for line, _ in lines], [name for _, name in lines], offset=24, arrowprops=arrow)
+    _label_ends(ax, lines, names, offset=24, arrowprops=arrow)
 
 
 def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
@@ -156,8 +157,9 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], 
     last = [_last(line) for line in lines]
     size = float(texts[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    gap = max(1.35 + 1.2 * text.get_text().count("\n") for text in texts)
-    placed = spread(level, gap * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    # Half a line between names, or several lines of two names would read as one.
+    sizes = [(1.35 + 1.5 * text.get_text().count("\n")) * size / pt for text in texts]
+    placed = spread(level, sizes, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
     for line, text, y, was, now in zip(lines, texts, last, level, placed, strict=True):
         text.xy = (1, y)
         text.set_position((offset, (now - was) * pt))
@@ -190,7 +192,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
     Returns
     -------
     set of str
-        What the captions that have room in any case name.
+        What is named by captions that all have room in any case.
     """
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
     drawn = []
@@ -201,9 +203,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
     _place_captions(ax, drawn, (0, width, least_height(ax)))
-    placed = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
+    hidden = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if not text.get_visible()}
     drawn.sort(key=lambda one: not one[0].get_visible())  # in wider axes, others must not take their room
-    return placed
+    return {what for *_, what in captions} - hidden
 
 
 def _place_captions(
@@ -306,15 +308,17 @@ def legend_below(
     left = 0.9 * names_width if names_width > _LONG_NAMES_PT or not is_wide(ax) else 0.0
     width = free_width(ax) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
-    names = [str(one.get_label()).replace("\n", " ") for one in handles]
+    names = [str(one.get_label()) for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
     sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.45))]
-    # Names that are cut look alike, so other entries go before names are cut.
+    # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
     for cut, (count, smaller, share) in product((False, True), sizes):
+        if cut and smaller == 1:
+            continue
         size = usual * smaller
         columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
         limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
-        shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
+        shown = [in_one_line(name, limit) for name in names[:needed]] + names[needed:count]
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
         rows = next(fitting, count if cut else 0)
