@@ -70,7 +70,8 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
-BOX_MARGIN = 6  # points left and right of a name in a box
+BOX_MARGIN = 4  # points left and right of a name in a box
+DIGIT = 1.3  # width of a box for one, as a multiple of the mean width of a character
 MAX_NUMBERED = 9  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 70  # what is wider beside the axes leaves a margin which a legend can use
@@ -249,7 +250,7 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
     for place, (box, _, names) in enumerate(boxes):
         shown = [name for one in names for name in ([one, _two_lines(one)] if two else [one])]
         least = min(max(map(len, name.split("\n"))) for name in shown)
-        if 2 * size < box.get_width() * pt < size * least + BOX_MARGIN:
+        if DIGIT * size < box.get_width() * pt < size * least + BOX_MARGIN:
             numbered.append(place)
     numbered = sorted(sorted(numbered, key=lambda place: -boxes[place][0].get_width())[:MAX_NUMBERED])
     named, rest = list(boxes), ax.get_legend_handles_labels()[0]
@@ -257,15 +258,17 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
     for n, place in enumerate(numbered, 1):
         box, text, names = boxes[place]
         named[place] = box, text, [str(n)]
+        text.xy, text.xyann = (box.get_x() + box.get_width() / 2, text.xy[1]), (0, 0)
+        text.set_horizontalalignment("center")  # in the narrowest boxes, a digit has no margin
         numbers += ax.plot([], [], " ", label=f"{n}  {names[0 if is_wide(ax) else -1]}")
     Placed(ax, partial(_place_names, ax, named))
     legend_below(ax, [*numbers, *rest], wanted=wanted, needed=len(numbers))
 
 
 def _place_names(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    margin = BOX_MARGIN * figure_of(ax).dpi / 72
     for box, text, names in boxes:
         place = box.get_window_extent()
+        margin = 0 if text.get_horizontalalignment() == "center" else BOX_MARGIN * figure_of(ax).dpi / 72
         for name in [*names, *map(_two_lines, names)]:
             text.set(text=name, va="center" if "\n" in name else "center_baseline", visible=True)
             extent = text.get_window_extent()
@@ -283,7 +286,15 @@ def _two_lines(name: str) -> str:
 
 
 def legend_below(
-    ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0, strip: float = 0.0
+    ax: Axes,
+    handles: Sequence[Any],
+    *,
+    wanted: bool = True,
+    lines: int = 1,
+    needed: int = 0,
+    strip: float = 0.0,
+    width: float | None = None,
+    note: str = "",
 ) -> None:
     """Draw a legend below the axes and the x label, in as few rows as possible.
 
@@ -301,12 +312,16 @@ def legend_below(
         axes, even in small type; if it is still as tall, their names are cut.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
+    width : float, optional
+        Points from the left edge of the axes that the legend may have; by default, their `free_width`.
+    note : str
+        Text below the legend.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
     left = 0.9 * names_width if names_width > _LONG_NAMES_PT or not is_wide(ax) else 0.0
-    width = free_width(ax) + (1 + alone) / 2 * left
+    width = (width or free_width(ax)) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
@@ -329,6 +344,9 @@ def legend_below(
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
+            look: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False, "size": size}
+            if note:
+                write(ax, note, (0, -strip), gid="note", offset=(-left, -below - 1.6 * size * rows), **look)
             return
 
 
