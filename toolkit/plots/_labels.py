@@ -325,15 +325,15 @@ def legend_below(
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.45))]
+    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.5))]
     # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
     for cut, (count, smaller, share) in product((False, True), sizes):
-        if cut and smaller == 1:
-            continue
         size = usual * smaller
-        columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
-        limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
-        shown = [in_one_line(name, limit) for name in names[:needed]] + names[needed:count]
+        columns = max(np.ceil(count * 1.4 * size / (0.5 * height)), 1)
+        limit = max(int((width / (columns if cut else 1) / size - HANDLE) / CHARACTER) - 1, MIN_CUT)
+        shown = [in_one_line(name, limit) for name in names[:count]]
+        if smaller == 1 and shown != [name.replace("\n", ", ") for name in names[:count]]:
+            continue
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
         rows = next(fitting, count if cut else 0)
