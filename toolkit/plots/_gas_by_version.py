@@ -650,10 +650,11 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
-    """Return the stratum, below the name of its call if several calls are drawn."""
+    """Return the stratum on two lines: if several calls are drawn, below the name of its call."""
     kind = texts.figure_text(stratum_text(line.stratum), 60)
     name = _name(line.series) if named or not kind else ""
-    return "\n".join(filter(None, [name, kind]))
+    # Of two lines, a legend cuts the end, and not the abort code in the middle.
+    return "\n".join(filter(None, [name, kind] if name else kind.split(", ", 1)))
 
 
 def _name(series: CallSeries) -> str:

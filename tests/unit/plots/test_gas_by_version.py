@@ -600,7 +600,7 @@ def test_the_kind_of_transactions_of_a_single_call_is_not_cut() -> None:
     """A level is named by its whole kind; beside other calls also by its call."""
     kind = "failing, abort code 0x80001 (already exists), no new slots"
     level = SimpleNamespace(stratum=kind, series=SimpleNamespace(name="register", node=""))
-    assert _level_name(level, named=False) == kind
+    assert _level_name(level, named=False) == kind.replace(", ", "\n", 1)
     assert _level_name(level, named=True) == f"register\n{kind}"
 
 
