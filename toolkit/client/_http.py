@@ -433,9 +433,9 @@ def has_model_gas(node: Any) -> bool:
     return url == EMBEDDED_FORK or served_ledger(url) is not None
 
 
-def mark_model(frame: pd.DataFrame, node: Any) -> None:
+def mark_model(frame: pd.DataFrame, node: Any, *, known: bool = False) -> None:
     """Note in the metadata of a frame that its gas comes from the model of an embedded node, for figures."""
-    if has_model_gas(node):
+    if known or has_model_gas(node):
         frame.attrs["toolkit"]["gas_used"]["model"] = "embedded node"
 
 

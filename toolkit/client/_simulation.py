@@ -111,7 +111,7 @@ class Simulation(TransactionData):
     @cached_property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         found = frames.transaction_frames([self.transaction], requests=[0])
-        mark_model(found[0], self._node)
+        mark_model(found[0], self._node, known=self._model)
         return found
 
     @property

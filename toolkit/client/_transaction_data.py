@@ -13,6 +13,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._group_members import with_ended_members
+from toolkit.client._http import has_model_gas
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import Reads, Reconnect, send_all
 from toolkit.client._warnings import warn_caller, warn_of_similar, warn_of_types
@@ -78,6 +79,7 @@ class TransactionData:
     _node: Reads | None = field(default=None, repr=False, compare=False)
     _layouts: dict[str, dict[int, Layout]] = field(default_factory=dict, repr=False, compare=False)
     _reconnect: Reconnect | None = field(default=None, repr=False, compare=False)
+    _model: bool = field(default=False, repr=False, compare=False)  # of an unpickled object: whether gas is a model's
 
     # The column that identifies a transaction in its frames.
     _by: ClassVar[str] = "request"
@@ -410,7 +412,9 @@ class TransactionData:
     def __getstate__(self) -> dict[str, Any]:
         """Return the data and how to reconnect to the node, without sockets, secrets or computed values."""
         data = {one.name: self.__dict__[one.name] for one in fields(self)}
-        return data | {"_node": None, "_reconnect": self._reconnect if self._node is None else self._node.reconnect}
+        if self._node is None:
+            return data
+        return data | {"_node": None, "_reconnect": self._node.reconnect, "_model": has_model_gas(self._node)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

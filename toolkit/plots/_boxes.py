@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from toolkit._present.text import number, plural, short_addresses
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text
+from toolkit.plots._labels import BOX_MARGIN, figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -89,7 +89,7 @@ def draw_box(ax: Axes, at: At, gas: int, names: Sequence[str], unit: int = GAS_U
     left, level = at
     box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
     ax.add_patch(box)
-    text = style.write(ax, names[0], (left / unit, level + 0.47), gid="name", offset=(3, 0))
+    text = style.write(ax, names[0], (left / unit, level + 0.47), gid="name", offset=(BOX_MARGIN / 2, 0))
     text.set_in_layout(False)
     text.set_color(style.on(look["facecolor"]))
     return box, text, names

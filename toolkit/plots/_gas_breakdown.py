@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from toolkit._present.text import number, plural
 from toolkit.errors import InputError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
 STORAGE_BESIDE = (3, 2)  # widths of the other parts and of storage, if it has its own scale
+SHARE = STORAGE_BESIDE[0] / sum(STORAGE_BESIDE)
 MAX_BARS = 40  # fill two screens
 MAX_ROUNDING = 2  # gas units: each of the parts is rounded
 
@@ -49,9 +49,9 @@ def gas_breakdown(
 
     Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number beside
     a bar is the total gas used, or "65 of 4,385" for a bar of some parts. The node rounds each part, so their sum may
-    be up to 2 gas units more or less; the legend says so if that is the case. Parts have their number where it fits. If
-    storage costs more than five times the other parts, which would be too narrow to see, it is drawn beside them on its
-    own scale.
+    be up to 2 gas units more or less; a note below says so if that is the case. Parts have their number where it fits.
+    If storage costs more than five times the other parts, which would be too narrow to see, it is drawn beside them on
+    its own scale.
 
     Parameters
     ----------
@@ -95,24 +95,24 @@ def gas_breakdown(
     every = breakdown(observations)
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
     every = every[every[list(drawn)].sum(axis=1) > 0] if parts else every
-    most = style.row_limit(ax, figsize, MAX_BARS, [_bar_name(row) for row in plain_rows(every)])
+    apart = not parts and dwarfed(every) and (ax is None or ax.get_subplotspec() is not None)
+    most = style.row_limit(ax, figsize, MAX_BARS, [_bar_name(row) for row in plain_rows(every)], SHARE if apart else 1)
     rows = style.largest(every, every["total"].to_numpy(), most)
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
-    apart = not parts and dwarfed(rows) and (ax is None or ax.get_subplotspec() is not None)
     height = 1.3 + (0.48 if apart else 0.36) * max(len(rows), 1)  # beside storage, names are above their rows
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
-        storage = drawn.pop("storage") if apart else None
+        width, storage = style.free_width(axes), drawn.pop("storage") if apart else None
         _draw_bars(axes, rows, drawn, storage, xlabel.partition(" (")[0])
-        off = rows["total"] - rows[list(style.PART_COLOURS)].round().sum(axis=1)
-        if not parts and off.abs().between(1, MAX_ROUNDING).any():
-            axes.plot([], [], " ", label=style.once(axes, "parts rounded"))
-        handles = sorted(axes.get_legend_handles_labels()[0], key=lambda one: isinstance(one, Line2D))  # the note last
-        legend_below(axes, handles, wanted=legend, lines=axes.get_xlabel().count("\n") + 1)
+        off = (rows["total"] - rows[list(style.PART_COLOURS)].round().sum(axis=1)).abs()
+        off = off[off.between(1, MAX_ROUNDING)]
+        note = "" if parts or off.empty else f"parts are rounded: sums may differ by {off.max():.0f}"
+        lines, width = axes.get_xlabel().count("\n") + 1, width - style.beside(axes)
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=lines, width=width, note=note)
     return axes
 
 
@@ -182,7 +182,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], storage
     """Draw the parts in `colours`, and beside them storage in its colour, unless it is None."""
     width = 0.0
     if storage is not None:
-        width = style.free_width(ax) / 72 * STORAGE_BESIDE[0] / sum(STORAGE_BESIDE)
+        width = style.free_width(ax) / 72
         _draw_storage(ax, rows, storage, gas)
     ends = _draw_parts(ax, rows, colours, names=[_bar_name(row) for row in plain_rows(rows)], width=width)
     inside = []
@@ -204,7 +204,8 @@ def _place_numbers(inside: Sequence[tuple[Rectangle, Annotation]]) -> None:
     """Show the numbers that fit in their bars."""
     for bar, text in inside:
         text.set_visible(True)  # a hidden text has no extent
-        text.set_visible(text.get_window_extent().width < bar.get_window_extent().width)
+        there, free = text.get_window_extent(), bar.get_window_extent()
+        text.set_visible(there.width < free.width and there.height < free.height)
 
 
 def _draw_parts(
@@ -212,6 +213,8 @@ def _draw_parts(
 ) -> Floats:
     """Draw named rows of bars, whose values a page shows on hover; return their ends."""
     above = style.name_rows(ax, names, width=width)
+    for text in ax.get_yticklabels() if above else ():
+        text.set_in_layout(False)  # it may be over the axes beside
     style.whole_ticks(ax.xaxis)
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     ends, drawn = style.stacked_bars(ax, bars, named_above=above)
@@ -231,7 +234,9 @@ def _draw_storage(ax: Axes, rows: pd.DataFrame, colour: Any, gas: str) -> None:
     left, right = place.subgridspec(1, 2, width_ratios=STORAGE_BESIDE)
     ax.set_subplotspec(left)
     beside = ax.figure.add_subplot(right)
+    ax.set_zorder(beside.get_zorder() + 1)  # names of rows may be over both
     with style.drawing(beside, title="", xlabel=label):
+        beside.spines["left"].set_visible(False)
         ends = _draw_parts(beside, rows, {"storage": colour}, names=[""] * len(rows))
         style.write_ends(beside, [number(round(end)) if round(end) else "" for end in ends], gid="total")
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
-HEIGHT, NARROW_HEIGHT = 0.78, 0.45  # share of the height of a row for its tallest bar; below the row's name
+HEIGHT, NARROW_HEIGHT = 0.78, 0.4  # share of the height of a row for its tallest bar; below the row's name
 FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
 LONE = 3  # columns of an observation that differs from both of its neighbours
 COLUMNS = 85  # of a row, for each inch: about one for every pixel
@@ -169,7 +169,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         # A bar is at the mean of its values: that of a single value is at the value, wherever the bins begin.
         middle = np.histogram(placed, edges, weights=placed)[0][drawn] / (good + failed)[drawn]
         left, right = (scale.inverted().transform(middle + side * (edges[1] - edges[0])) for side in (-0.5, 0.5))
-        foot = place + (0.45 if tallest == HEIGHT else 0.25)
+        foot = place + (0.45 if tallest == HEIGHT else 0.2)
         parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_SHARE))
         for part, count, bottom, share in parts:
             if count.any():
@@ -277,6 +277,8 @@ def gas_heatmap(
         raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source in READ_AT_VERSIONS]
+    if not found and len(observations):
+        raise InputError("gas_heatmap: expected views, or simulations made at several versions, got other transactions")
     times = None if x == "version" else time.axis_times(observations, None, timeline)
     every = len({series.label for series in found})
     found = most_moved(found, style.row_limit(ax, figsize, every))
@@ -287,7 +289,7 @@ def gas_heatmap(
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not any(series.answered.any() for series in found):
-            return style.nothing(axes, "no call returned gas" if found else "no views or simulations at versions")
+            return style.nothing(axes, "no call returned gas" if found else "no observations")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         read = len(np.unique(np.concatenate([series.versions for series in found])))

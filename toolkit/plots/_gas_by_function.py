@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
+MIN_WHOLE = 10  # gas units, which lose little without decimals if there is no room for them
 MAX_OPERATIONS, OTHERS = 6, "other operations"
 
 
@@ -137,7 +138,8 @@ def _draw(ax: Axes, box: boxes.Box, at: boxes.At, unit: int, colours: Mapping[st
     for category, colour in colours.items():
         if gas := box.own[category]:
             look = {"facecolor": colour, "gid": "own", "label": style.once(ax, category)}
-            names = [f"{figure_text(category)} {(text := number(gas / unit))}", text, ""]
+            whole = [number(round(gas / unit))] if gas >= MIN_WHOLE * unit else []
+            names = [f"{figure_text(category)} {(text := number(gas / unit))}", text, *whole, ""]
             named.append(boxes.draw_box(ax, (left, level), gas, names, unit, **look))
             left += gas
     return named

@@ -49,7 +49,7 @@ BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.55, "solid_capstyle": "proje
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
 MAX_SHARE_AFTER = 0.25  # of the width, between the last transaction of a stratum and its name at the edge
-MAX_LINE = 30  # characters of a line of a stratum's name beside the axes
+MAX_LINE = 30  # characters of a line of a name beside the axes
 MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
 MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -100,10 +100,11 @@ def gas_by_version(
         transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
-        `steps` has the change, and is interrupted where the change is unknown; if transactions take several ways, each
-        way is a line, from its first to its last transaction. The transactions become small dots. For
-        a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only the
-        most frequent stratum of each call is named, by its call. Lines that end long before the others have no name.
+        `steps` has a change of the stratum, and is interrupted where the change is unknown; if transactions take
+        several ways, each way is a line, from its first to its last transaction. The transactions become small dots.
+        For a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only
+        the most frequent stratum of each call is named, by its call. Lines that end long before the others have no
+        name.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
@@ -212,11 +213,12 @@ def _name_lines(
     ax: Axes, names: _Names, captions: Sequence[texts.Caption], *, legend: bool, lines: int, strip: float
 ) -> None:
     """Name lines at their ends or in the legend, and causes above the axes or in the legend."""
-    longest = max((len(line) for _, name in names for line in name.split("\n")), default=0)
+    beside = ["\n".join(wrap(name.replace("\n", ", "), MAX_LINE, break_long_words=False)) for _, name in names]
+    longest = max((len(line) for name in beside for line in name.split("\n")), default=0)
     at_ends = legend and len(names) > 1 and style.is_wide(ax) and longest <= style.end_limit(ax)
     captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest if at_ends else 0))
     if at_ends:
-        texts.name_ends(ax, names)
+        texts.name_ends(ax, [line for line, _ in names], beside)
     elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
         texts.number_ends(ax, [line for line, _ in names])
         for n, (line, name) in enumerate(names, 1):
@@ -385,7 +387,7 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
     for place, level in enumerate(lines):
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         name = _level_name(level, named=several)
-        style.tip_segments(ax, level.versions, level.gas, name.replace("\n", " "))
+        style.tip_segments(ax, level.versions, level.gas, name.replace("\n", ", "))
         if place in named:
             names.append((line, _name(level.series) if once else name))
     for line, name in names:
@@ -416,7 +418,8 @@ class _Level(NamedTuple):
 def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.DataFrame) -> list[_Level]:
     """Return one line per stratum of committed transactions, for each call's most frequent strata."""
     lines = []
-    known = {str(label): sorted(set(ends)) for label, ends in marks[marks["exact"]].groupby("label")["end"]}
+    exact = marks[marks["exact"]].groupby(["label", "stratum"])["end"]
+    known: dict[Any, list[float]] = {key: sorted(set(ends)) for key, ends in exact}
     for series in found:
         mine = levels[(levels["label"] == series.label) & (series.source == Source.COMMITTED)]
         if series.node and "node" in levels.columns:
@@ -426,7 +429,7 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.Da
             rows = mine[mine["stratum"] == stratum].sort_values("version_first", kind="stable")
             ends = rows[["version_first", "version_last"]].to_numpy(dtype=np.float64)
             gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
-            lines.append(_Level(series, str(stratum), *_joined(ends, gas, known.get(series.label, []))))
+            lines.append(_Level(series, str(stratum), *_joined(ends, gas, known.get((series.label, stratum), []))))
     return lines
 
 
@@ -438,7 +441,7 @@ def _joined(ends: Floats, gas: Floats, changes: Sequence[float]) -> tuple[Floats
     ends, gas : ndarray of float64, shape (n, 2)
         First and last version of each level, and the gas there.
     changes : sequence of float
-        Versions at which the call steps.
+        Versions at which the stratum steps.
     """
     corners: list[tuple[float, float]] = []
     # Which way after a change is which way before it is not known.
@@ -591,7 +594,7 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause."""
+    """Return the marks of steps: ``x, y``, interval ``start..end``, gas ``before, after``, cause and stratum."""
     if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
         keys = ["label", "node", "stratum", "way_gas", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
@@ -602,6 +605,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     exact = steps["exact"].fillna(value=False).astype(bool)
     marks = pd.DataFrame({"label": steps["label"], "start": start, "end": end, "before": before, "after": after})
     marks = marks.assign(exact=exact, cause=[str(Cause.of(cause)) for cause in steps["cause"]])
+    marks["stratum"] = steps.get("stratum", "")
     marks["x"], marks["y"] = end.where(exact, (start + end) / 2), after.where(exact, (before + after) / 2)
     return marks[marks["y"].notna()]
 
@@ -646,10 +650,11 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
-    """Return the stratum, with the name of its call if several calls are drawn."""
+    """Return the stratum on two lines: if several calls are drawn, below the name of its call."""
     kind = texts.figure_text(stratum_text(line.stratum), 60)
     name = _name(line.series) if named or not kind else ""
-    return "\n".join(wrap(", ".join(filter(None, [name, kind])), MAX_LINE))
+    # Of two lines, a legend cuts the end, and not the abort code in the middle.
+    return "\n".join(filter(None, [name, kind] if name else kind.split(", ", 1)))
 
 
 def _name(series: CallSeries) -> str:

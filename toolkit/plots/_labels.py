@@ -20,11 +20,11 @@ from toolkit.plots._style import (
     beside,
     figure_of,
     free_width,
+    in_one_line,
     is_alone,
     is_wide,
     least_height,
     room,
-    shortened,
     size_of,
     write,
 )
@@ -70,7 +70,8 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
-BOX_MARGIN = 6  # points left and right of a name in a box
+BOX_MARGIN = 4  # points left and right of a name in a box
+DIGIT = 1.3  # width of a box for one, as a multiple of the mean width of a character
 MAX_NUMBERED = 9  # boxes with a number
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 70  # what is wider beside the axes leaves a margin which a legend can use
@@ -95,15 +96,15 @@ class Placed(Artist):
 Caption = tuple[float, str, str, str]  # x in data units, text, colour, and what it names
 
 
-def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move positions apart until neighbours are `gap` apart, each as near as possible to its target.
+def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Move the middles of labels apart until no two overlap, each as near as possible to its target.
 
     Parameters
     ----------
     wanted : sequence of float
         Target positions, in any order.
-    gap : float
-        Minimum distance; smaller if the range from `low` to `high` is too short.
+    sizes : sequence of float
+        Size of each label; smaller if the range from `low` to `high` is too short.
     low, high : float
         Available range, in the same unit.
 
@@ -114,9 +115,10 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     """
     if not wanted:
         return []
-    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
-    steps = gap * np.arange(len(wanted))
+    half = np.asarray(sizes)[order] / 2
+    steps = np.cumsum(np.append(0, half[1:] + half[:-1]))
+    steps *= min(1.0, (high - low) / max(steps[-1], 1e-9))
     free = np.asarray(wanted)[order] - steps  # equal or ascending if neighbours are far enough apart
     # Half way between moving each up, away from those below, and down, so that labels of one target are around it.
     up, down = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
@@ -125,10 +127,10 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [float(place) for place in placed]
 
 
-def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
+def name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     """Label lines to the right of the axes, each at its last point, with a short line in its colour."""
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    _label_ends(ax, [line for line, _ in lines], [name for _, name in lines], offset=24, arrowprops=arrow)
+    _label_ends(ax, lines, names, offset=24, arrowprops=arrow)
 
 
 def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
@@ -156,8 +158,9 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], 
     last = [_last(line) for line in lines]
     size = float(texts[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    gap = max(1.35 + 1.2 * text.get_text().count("\n") for text in texts)
-    placed = spread(level, gap * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    # Half a line between names, or several lines of two names would read as one.
+    sizes = [(1.35 + 1.5 * text.get_text().count("\n")) * size / pt for text in texts]
+    placed = spread(level, sizes, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
     for line, text, y, was, now in zip(lines, texts, last, level, placed, strict=True):
         text.xy = (1, y)
         text.set_position((offset, (now - was) * pt))
@@ -190,7 +193,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
     Returns
     -------
     set of str
-        What the captions that have room in any case name.
+        What is named by captions that all have room in any case.
     """
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
     drawn = []
@@ -201,9 +204,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption], width: float) -> set
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
     _place_captions(ax, drawn, (0, width, least_height(ax)))
-    placed = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if text.get_visible()}
+    hidden = {what for (*_, what), (text, _) in zip(captions, drawn, strict=True) if not text.get_visible()}
     drawn.sort(key=lambda one: not one[0].get_visible())  # in wider axes, others must not take their room
-    return placed
+    return {what for *_, what in captions} - hidden
 
 
 def _place_captions(
@@ -247,7 +250,7 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
     for place, (box, _, names) in enumerate(boxes):
         shown = [name for one in names for name in ([one, _two_lines(one)] if two else [one])]
         least = min(max(map(len, name.split("\n"))) for name in shown)
-        if 2 * size < box.get_width() * pt < size * least + BOX_MARGIN:
+        if DIGIT * size < box.get_width() * pt < size * least + BOX_MARGIN:
             numbered.append(place)
     numbered = sorted(sorted(numbered, key=lambda place: -boxes[place][0].get_width())[:MAX_NUMBERED])
     named, rest = list(boxes), ax.get_legend_handles_labels()[0]
@@ -255,15 +258,17 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
     for n, place in enumerate(numbered, 1):
         box, text, names = boxes[place]
         named[place] = box, text, [str(n)]
+        text.xy, text.xyann = (box.get_x() + box.get_width() / 2, text.xy[1]), (0, 0)
+        text.set_horizontalalignment("center")  # in the narrowest boxes, a digit has no margin
         numbers += ax.plot([], [], " ", label=f"{n}  {names[0 if is_wide(ax) else -1]}")
     Placed(ax, partial(_place_names, ax, named))
     legend_below(ax, [*numbers, *rest], wanted=wanted, needed=len(numbers))
 
 
 def _place_names(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    margin = BOX_MARGIN * figure_of(ax).dpi / 72
     for box, text, names in boxes:
         place = box.get_window_extent()
+        margin = 0 if text.get_horizontalalignment() == "center" else BOX_MARGIN * figure_of(ax).dpi / 72
         for name in [*names, *map(_two_lines, names)]:
             text.set(text=name, va="center" if "\n" in name else "center_baseline", visible=True)
             extent = text.get_window_extent()
@@ -281,7 +286,15 @@ def _two_lines(name: str) -> str:
 
 
 def legend_below(
-    ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0, strip: float = 0.0
+    ax: Axes,
+    handles: Sequence[Any],
+    *,
+    wanted: bool = True,
+    lines: int = 1,
+    needed: int = 0,
+    strip: float = 0.0,
+    width: float | None = None,
+    note: str = "",
 ) -> None:
     """Draw a legend below the axes and the x label, in as few rows as possible.
 
@@ -299,22 +312,28 @@ def legend_below(
         axes, even in small type; if it is still as tall, their names are cut.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
+    width : float, optional
+        Points from the left edge of the axes that the legend may have; by default, their `free_width`.
+    note : str
+        Text below the legend.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
     # Below long names, and below narrow axes, a legend also has the width of what is beside the axes.
     left = 0.9 * names_width if names_width > _LONG_NAMES_PT or not is_wide(ax) else 0.0
-    width = free_width(ax) + (1 + alone) / 2 * left
+    width = (width or free_width(ax)) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
-    names = [str(one.get_label()).replace("\n", " ") for one in handles]
+    names = [str(one.get_label()) for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.45))]
-    # Names that are cut look alike, so other entries go before names are cut.
+    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.5))]
+    # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
     for cut, (count, smaller, share) in product((False, True), sizes):
         size = usual * smaller
-        columns = max(np.ceil(count * 1.4 * size / (0.45 * height)), 1)
-        limit = max(int((width / columns / size - HANDLE) / CHARACTER) - 1, MIN_CUT) if cut else 1_000
-        shown = [shortened(name, limit) for name in names[:needed]] + names[needed:count]
+        columns = max(np.ceil(count * 1.4 * size / (0.5 * height)), 1)
+        limit = max(int((width / (columns if cut else 1) / size - HANDLE) / CHARACTER) - 1, MIN_CUT)
+        shown = [in_one_line(name, limit) for name in names[:count]]
+        if smaller == 1 and shown != [name.replace("\n", ", ") for name in names[:count]]:
+            continue
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
         rows = next(fitting, count if cut else 0)
@@ -325,6 +344,9 @@ def legend_below(
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
+            look: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False, "size": size}
+            if note:
+                write(ax, note, (0, -strip), gid="note", offset=(-left, -below - 1.6 * size * rows), **look)
             return
 
 

@@ -90,8 +90,10 @@ def schedule_changes(
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
-    [kind] = kinds if len(kinds := {str(kind) for kind in diff["kind"]}) == 1 else ["changed"]
-    title = f"Gas schedule: {plural(len(diff), 'parameter')} {kind}{cut}" if title is None else title
+    counts = [(int((diff["kind"] == kind).sum()), kind) for kind in ("changed", "added", "removed")]
+    (count, kind), *more = [one for one in counts if one[0]] or counts[:1]
+    kinds = ", ".join([f"{plural(count, 'parameter')} {kind}", *(f"{count:,} {kind}" for count, kind in more)])
+    title = f"Gas schedule: {kinds}{cut}" if title is None else title
     label = "new value / old value"
     summary = _summary(diff)
     height = 1.3 + 0.36 * max(0 if summary else len(shown), 2)
@@ -216,7 +218,8 @@ def state_changes(
     >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title()
     'State changes'
     """
-    changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
+    expected = "a simulation, fetch_simulations(...), fetch_transactions(...) or their frame `changes`"
+    changes = _frame(changes, STATE_COLUMNS, f"state_changes: expected {expected}")
     counts = _state_counts(changes)
     names = [figure_text(what, 52) for what in counts.index]
     shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS, names))

@@ -235,8 +235,9 @@ def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: flo
     colour, back = cause_colour(cause), paper(ax)
     face, line = (colour, back) if exact else (back, colour)
     look: dict[str, Any] = {"markersize": size, "markeredgewidth": edge, "markerfacecolor": face}
-    name = once(ax, cause.label)
-    ax.plot(x, y, ls="none", marker=CAUSE_MARKS[cause].marker, markeredgecolor=line, label=name, **look, **where)
+    look |= {"ls": "none", "marker": CAUSE_MARKS[cause].marker, "markeredgecolor": line}
+    ax.plot(x, y, **look, **where)
+    ax.plot([], [], label=once(ax, cause.label), **look | {"markersize": 6})  # in the legend, of the usual size
 
 
 def legend_label(name: str) -> str:
@@ -339,8 +340,10 @@ def room(ax: Axes) -> float:
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
-def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, names: Sequence[str] = ()) -> int:
-    """Return how many rows a figure has room for: `most` unless its size is given.
+def row_limit(
+    ax: Axes | None, figsize: tuple[float, float] | None, most: int, names: Sequence[str] = (), share: float = 1
+) -> int:
+    """Return how many rows a figure has room for in a `share` of its width: `most` unless its size is given.
 
     In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike.
     """
@@ -351,8 +354,8 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, n
         width, height = 0.8 * figsize[0], figsize[1] - 1.2
     else:
         return most
-    limit = name_limit(width, NARROW_NAMES, 0.75 * size_of("ytick.label"))
-    shown = [_cut(name, limit) for name in names]
+    limit = name_limit(width * share, NARROW_NAMES, 0.75 * size_of("ytick.label"))
+    shown = [in_one_line(name, limit) for name in names]
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
     return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
 
@@ -442,7 +445,14 @@ def name_rows(
     limit = name_limit(width, share, size)
     ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    names = ["\n".join(_cut(line, limit) for line in name) for name in lines]
+    heads = [[line.rpartition(" · ") for line in name] for name in lines]
+    ends: dict[str, int] = {}  # the longest of each name, which is then shortened alike in all of its rows
+    for head, dot, end in (line for name in heads for line in name):
+        ends[head] = max(ends.get(head, 0), len(dot + end)) if dot else 0
+    names = [
+        "\n".join(in_one_line("".join(line), limit - max(ends[line[0]] - len(line[1] + line[2]), 0)) for line in name)
+        for name in heads
+    ]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
@@ -452,7 +462,7 @@ def name_rows(
     return inside
 
 
-def _cut(name: str, limit: int) -> str:
+def in_one_line(name: str, limit: int) -> str:
     """Return the lines of a name as one; if that is too long, the second without its end, the first `shortened`."""
     first, _, rest = name.partition("\n")
     if not rest or len(name) < limit:

@@ -71,6 +71,7 @@ def test_a_read_at_the_head_has_its_time(node):
 def test_a_simulation_survives_a_pickle(simulation):
     """Equal; frames, typed payloads, balances, the state before and the explanation are the same."""
     copy = again(simulation)
+    assert again(copy).transactions.attrs == simulation.transactions.attrs  # such as that the gas is a model's
     assert copy == simulation
     assert repr(copy) == repr(simulation)
     assert copy.explain() == simulation.explain()

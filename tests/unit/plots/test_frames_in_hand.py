@@ -210,7 +210,7 @@ CHANGES = pd.DataFrame(columns=["type", "resource_type", "module", "handle"], dt
     ("figure", "frame", "words"),
     [
         (gas_by_version, OBSERVATIONS.iloc[:0], "no observations"),
-        (gas_heatmap, SIMULATIONS, "no views or simulations at versions"),
+        (gas_heatmap, VIEWS.iloc[:0], "no observations"),
         (gas_breakdown, VIEWS, "no simulations or committed transactions"),
         (gas_distribution, VIEWS.iloc[:0], "no observations with the source committed"),
         (gas_change, synthetic_run.steps().iloc[:0], "no changes"),
@@ -222,6 +222,12 @@ CHANGES = pd.DataFrame(columns=["type", "resource_type", "module", "handle"], dt
 def test_nothing_to_draw_is_said(figure: Any, frame: pd.DataFrame, words: str) -> None:
     """An empty frame, or one without the kind of rows that the figure shows, is a figure with a sentence."""
     assert [text.get_text() for text in figure(frame).texts] == [words]
+
+
+def test_a_heat_map_without_versions_is_refused() -> None:
+    """Simulations of the current state have no row."""
+    with pytest.raises(InputError, match=r"^gas_heatmap: expected views"):
+        gas_heatmap(SIMULATIONS)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +272,7 @@ def test_figures_of_changes_say_what_they_expect(paid: Any) -> None:
     for figure, expected in (
         (gas_change, "run.steps"),
         (schedule_changes, "toolkit.schedule_diff"),
-        (state_changes, "state changes"),
+        (state_changes, "fetch_simulations"),
     ):
         with pytest.raises(InputError, match=f"^{figure.__name__}: expected .*{expected}"):
             figure(paid.transactions)

@@ -18,8 +18,8 @@ from toolkit.plots._style import shortened
 
 @given(st.lists(st.floats(0, 300), max_size=30))
 def test_spread_positions_keep_distance_order_and_room(wanted: list[float]) -> None:
-    """Neighbours are apart by the gap (or all there is room for), inside the room, in order."""
-    placed = spread(wanted, 12, 0, 300)
+    """Neighbours are apart by their size (or all there is room for), inside the room, in order."""
+    placed = spread(wanted, [12] * len(wanted), 0, 300)
     assert len(placed) == len(wanted)
     order = np.argsort(wanted, kind="stable")
     ordered = np.asarray(placed)[order] if placed else np.array([])
@@ -30,8 +30,9 @@ def test_spread_positions_keep_distance_order_and_room(wanted: list[float]) -> N
 
 def test_spread_moves_only_what_collides() -> None:
     """Positions far enough apart stay; three at one place end up around it."""
-    assert spread([100, 20, 60], 12, 0, 300) == [100, 20, 60]
-    assert spread([50, 50, 50], 10, 0, 300) == pytest.approx([40, 50, 60])
+    assert spread([100, 20, 60], [12, 12, 12], 0, 300) == [100, 20, 60]
+    assert spread([50, 50, 50], [10, 10, 10], 0, 300) == pytest.approx([40, 50, 60])
+    assert np.diff(spread([50, 50, 50], [10, 30, 10], 0, 300)) == pytest.approx([20, 20])
 
 
 @given(st.text(max_size=80))

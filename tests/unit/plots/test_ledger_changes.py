@@ -74,6 +74,7 @@ def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
     assert [circle.get_offsets().tolist() for circle in circles] == [[[10, 0]], [[0.5, 1]]]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["instr (3)", "txn (2)"]
     assert texts(ax, "change") == ["×10, 1 added", "×0.5, 1 from or to zero"]
+    assert ax.get_title() == "Gas schedule: 4 parameters changed, 1 added"
 
 
 def test_ticks_are_factors_both_ways() -> None:
