@@ -209,7 +209,7 @@ def _shortened(text: str, width: int) -> str:
         inner = _shortened(inner, width - len(name) - 1)
         return f"{_shortened(outer, max(len(name), width - len(inner) - 1))}<{inner}"
     if " " in text or _is_data(text):
-        return text[: width - 1] + ELLIPSIS
+        return text[: width - 1].rstrip(ELLIPSIS) + ELLIPSIS
     start = len(text) - width + 1
     between = text.find("::", start - 2)  # half an address would look like another one
     word = min((place + 1 for mark in "._" if (place := text.find(mark, start - 1)) >= 0), default=start)
