@@ -116,7 +116,7 @@ class ShownFrame:
     def _repr_html_(self) -> str:
         most = len(self.columns) if self.chosen else _MAX_HTML
         rows = [[escape(cell) for cell in row[:most]] for row in self.rows]
-        heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts, strict=False)]
+        heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts[:most], strict=True)]
         table = html_table(rows, head=heads, right=self.numbers)
         return literal(f'{table}<div style="opacity:.7">{escape(self._note(self.columns[most:]))}</div>')
 
@@ -134,7 +134,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Addresses are without leading zeros, such as ``0xb0b``; long ones are shortened to as many leading and trailing
     digits as are needed to distinguish the addresses in the table. Numbers have thousands separators; codes and chain
     ids have none. The most important columns come first, and empty columns are omitted. Named index levels become
-    columns. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
+    columns. A transaction without a function shows its type there, and a state change without a resource type its table or
+    module. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
     Notebooks and IPython display the toolkit's frames in this way; see `set_display`.
 
     Parameters

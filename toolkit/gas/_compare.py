@@ -62,8 +62,8 @@ class Comparison:
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
         and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, the row
         of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
-        the share of transactions that fail. ``cause`` and ``explanation`` come from the steps between the two
-        versions, if a run has them.
+        the share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
+        ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     notes : tuple of str
         Differences that make the two sides hard to compare, such as different gas schedules.
     names : tuple of str
