@@ -32,8 +32,8 @@ MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
 _NO_TERMINAL = 10_000  # characters of a line, more than any table has
-_MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
-_MIN_CHOSEN = 8  # the same, of columns that somebody asked for
+_MIN_TEXT = 22  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
+_MIN_CHOSEN = 8  # the same, of JSON and longer texts in columns that somebody asked for
 
 
 class Listing(tuple[_Entry, ...]):
@@ -173,7 +173,9 @@ def fitted_columns(
     kept = {place: list(column) for place, column in enumerate(columns)}
     data = {place for place, column in kept.items() if any(map(_is_data, column))}
     fewest = [_MIN_TEXT if place in data else max(_MIN_TEXT, width // 4) for place in kept]
-    fewest = [_MIN_CHOSEN] * len(kept) if chosen else fewest
+    if chosen:
+        wide = {place for place, column in kept.items() if max(map(len, column)) > _MIN_TEXT}
+        fewest = [_MIN_CHOSEN if place in data | wide else _MIN_TEXT for place in kept]
     sentences = {place for place in {*kept} - data if place and not chosen and " " in max(kept[place], key=len)}
     while True:
         widths = {place: max(map(len, column)) for place, column in kept.items()}

@@ -134,8 +134,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Addresses are without leading zeros, such as ``0xb0b``; long ones are shortened to as many leading and trailing
     digits as are needed to distinguish the addresses in the table. Numbers have thousands separators; codes and chain
     ids have none. The most important columns come first, and empty columns are omitted. Named index levels become
-    columns. A transaction without a function shows its type there, and a state change without a resource type its table or
-    module. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
+    columns. A transaction without a function shows its type there, and a state change without a resource type its table
+    or module. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
     Notebooks and IPython display the toolkit's frames in this way; see `set_display`.
 
     Parameters

@@ -74,14 +74,14 @@ class Terminal(io.StringIO):
 def test_text_has_the_columns_that_fit_in_a_terminal(monkeypatch):
     """The note names the others; HTML, and text in a file, has all columns."""
     frame = pd.DataFrame({"first": ["word " * 6] * 2, "second": ["y" * 50] * 2, "gas": [123_456_789] * 2})
-    monkeypatch.setenv("COLUMNS", "60")  # a kernel inherits it, too
+    monkeypatch.setenv("COLUMNS", "56")  # a kernel inherits it, too
     monkeypatch.setattr("sys.stdout", object())  # a program may replace it by what has no more than `write`
     whole = repr(show(frame))
     assert "not shown" not in whole
     for of_the_process in (True, False):  # a pipe, for which COLUMNS is set, or a terminal
         monkeypatch.setattr("sys.stdout", sys.__stdout__ if of_the_process else Terminal())
         lines = repr(show(frame)).splitlines()
-        assert max(map(len, lines)) <= 60
+        assert max(map(len, lines)) <= 56
         assert "not shown: gas" in lines[-1]
     assert ">gas<" in show(frame)._repr_html_()
 
