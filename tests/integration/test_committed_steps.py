@@ -158,6 +158,11 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
     found = toolkit.compare(before, after)
     assert rows(found.calls, "kind", "count_after") == [("unreachable", 0)]
     assert found.calls[["gas_after", "version_after", "change"]].isna().all(axis=None)  # of a call before the upgrade
+    ledger, version = short_case(after=3)
+    few = toolkit.compare(before, run_of(ledger, tmp_path / "few", "sell", versions=f"{version}:-1"))
+    assert rows(few.calls, "kind", "count_after") == [("unreachable", 3)]
+    assert few.calls[["gas_before", "gas_after", "change", "change_percent"]].isna().all(axis=None)
+    assert few.calls["not_judged"].notna().all()
     ledger, version = case
     before = run_of(ledger, tmp_path / "old", "sell", versions=f"8:{version - 3}")
     after = run_of(ledger, tmp_path / "new", "sell", versions=f"{version + 3}:-1")

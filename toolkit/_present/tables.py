@@ -32,7 +32,8 @@ MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
 _NO_TERMINAL = 10_000  # characters of a line, more than any table has
-_MIN_TEXT = 24  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
+_MIN_TEXT = 22  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
+_MIN_CHOSEN = 8  # the same, of JSON and longer texts in columns that somebody asked for
 
 
 class Listing(tuple[_Entry, ...]):
@@ -142,12 +143,12 @@ def terminal_width(*, piped: bool = False) -> int:
 
 
 def fitted_columns(
-    columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = ()
+    columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = (), chosen: bool = False
 ) -> dict[int, list[str]]:
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
     Columns are left out from the right. Numbers are never shortened; names lose their beginning, and other texts their
-    end. Names and sentences keep a quarter of the line, rather than make room for more columns.
+    end. Names keep a quarter of the line, and sentences half, rather than make room for more columns.
 
     Parameters
     ----------
@@ -157,6 +158,8 @@ def fitted_columns(
         Characters of a line.
     right : collection of int, optional
         Positions of the columns of numbers.
+    chosen : bool, default False
+        Whether somebody asked for these columns: then texts are shortened further, and no column is left out.
 
     Returns
     -------
@@ -170,14 +173,19 @@ def fitted_columns(
     kept = {place: list(column) for place, column in enumerate(columns)}
     data = {place for place, column in kept.items() if any(map(_is_data, column))}
     fewest = [_MIN_TEXT if place in data else max(_MIN_TEXT, width // 4) for place in kept]
+    if chosen:
+        wide = {place for place, column in kept.items() if max(map(len, column)) > _MIN_TEXT}
+        fewest = [_MIN_CHOSEN if place in data | wide else _MIN_TEXT for place in kept]
+    sentences = {place for place in {*kept} - data if place and not chosen and " " in max(kept[place], key=len)}
     while True:
         widths = {place: max(map(len, column)) for place, column in kept.items()}
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
         least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
+        least |= dict.fromkeys(sentences & least.keys() - {max(kept)}, width // 2)
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
-        if over <= 0 or len(kept) == 1:
+        if over <= 0 or chosen or len(kept) == 1:
             return {place: [_shortened(cell, widths[place]) for cell in column] for place, column in kept.items()}
         del kept[max(kept)]
 
@@ -188,14 +196,26 @@ def _is_data(text: str) -> bool:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Return a text in a number of characters: a name without its beginning, any other text without its end."""
+    """Return a text in a number of characters: a name without its beginning, any other text without its end.
+
+    A generic type keeps its own name, because its arguments may be those of other types.
+
+    >>> _shortened("0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>", 24)
+    '…CoinStore<…AptosCoin>'
+    """
     if len(text) <= width:
         return text
+    outer, _, inner = text.partition("<")
+    name = ELLIPSIS + outer.rpartition("::")[2]
+    if inner and "::" in outer and " " not in outer and len(name) + 3 <= width:
+        inner = _shortened(inner, width - len(name) - 1)
+        return f"{_shortened(outer, max(len(name), width - len(inner) - 1))}<{inner}"
     if " " in text or _is_data(text):
-        return text[: width - 1] + ELLIPSIS
+        return text[: width - 1].rstrip(ELLIPSIS) + ELLIPSIS
     start = len(text) - width + 1
     between = text.find("::", start - 2)  # half an address would look like another one
-    return ELLIPSIS + text[start if between < 0 else between + 2 :]
+    word = min((place + 1 for mark in "._" if (place := text.find(mark, start - 1)) >= 0), default=start)
+    return ELLIPSIS + text[word if between < 0 else between + 2 :]
 
 
 _MAX_LINE = 40  # characters
@@ -237,7 +257,7 @@ def html_table(
     start = len(head) if numbers_from is None else numbers_from
 
     sides = ["left" if place < start and place not in right else "right" for place in range(len(head))]
-    names = (f'<th style="text-align:{side}">{name}</th>' for side, name in zip(sides, head, strict=True))
+    names = (f'<th style="text-align:{side};{_SHORT}">{name}</th>' for side, name in zip(sides, head, strict=True))
     lines = (
         "".join(
             f'<td style="text-align:{side};{_wrapping(unescape(cell))}">{cell}</td>'
@@ -246,7 +266,7 @@ def html_table(
         for row in rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"{_PADDED}<table><tr>{''.join(names)}</tr>{body}</table>"
+    return f'{_PADDED}<div style="overflow-x:auto"><table><tr>{"".join(names)}</tr>{body}</table></div>'
 
 
 # Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).

@@ -138,7 +138,7 @@ def listed_addresses(address: Any) -> list[str]:
 
 def struct_tag(name: str, text: Any) -> StructTag:
     """Return the type of a resource or event, which is a struct or an enum."""
-    tag = parse_type_tag(text)
+    tag = None if isinstance(text, str) and text.isidentifier() else parse_type_tag(text)
     if not isinstance(tag, StructTag):
         raise InputError(f"{name} must be a struct such as 0x1::account::Account, got {text!r:.80}")
     return tag
@@ -439,8 +439,9 @@ def _view(place: str, call: Any) -> ViewFunction:
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
     if not isinstance(call, ViewFunction):
+        hint = "; only Study takes calls as mappings" if isinstance(call, Mapping) else ""
         raise InputError(
             f"{place}: expected '0x1::module::function' or toolkit.ViewFunction('0x1::module::function', [...]), "
-            f"got {call!r:.80}"
+            f"got {call!r:.80}{hint}"
         )
     return call

@@ -19,7 +19,8 @@ from toolkit.errors import InputError
 
 # Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
-_MAX_NAMED = 5  # columns without values, and columns that a terminal is too narrow for
+_MAX_NAMED = 5  # columns without values, and columns that there is no room for
+_MAX_HTML = 20  # columns of a table in HTML, as many as pandas shows
 # Digests of requests and values, of which the beginning is enough to compare rows.
 _DIGESTS = frozenset({"fingerprint", "value_digest"})
 _MAX_DIGEST = 13
@@ -40,7 +41,16 @@ FIRST = {
     "paired calls": ("label", "transactions", "cheaper", "same", "dearer", "fails_now"),
     "pairs": ("ledger_version", "pair", "gas_before", "gas_after", "change", "changed_outcome"),
     "replays": ("ledger_version", "function", "verified", "gas_used", "changed_gas_used", "changed_outcome"),
-    "transactions": ("ledger_version", "success", "gas_used", "sender", "function", "timestamp", "arguments"),
+    "transactions": (
+        "ledger_version",
+        "success",
+        "abort_name",
+        "gas_used",
+        "function",
+        "sender",
+        "timestamp",
+        "arguments",
+    ),
     "failures": ("function", "abort_name", "count", "abort_code", "abort_reason"),
     "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
     "state diff": ("type", "address", "resource_type", "fields_changed"),
@@ -51,12 +61,15 @@ FIRST = {
     "gas of a model": ("function", "category", "operation", "internal_gas", "times"),
     "descriptions": ("column", "type", "unit", "meaning"),
 }
+# What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
+_INSTEAD = {"resource_type": {"module": "module ", "handle": "table "}, "function": {"type": ""}}
 # Identifiers, and what repeats other columns.
 _LAST = (
     *("version_before", "exact", "head_version", "chain_success", "status", "vm_status", "hash"),
     *("state_key_hash", "account_address", "creation_number", "sequence_number", "max_gas_amount"),
     *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
+    *("nulls", "typing"),
 )
 
 
@@ -75,6 +88,8 @@ class ShownFrame:
         Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
         Unit and meaning of each column, if they are known. Notebooks display them.
+    chosen : bool
+        Whether the caller chose the columns, which are then all displayed.
     """
 
     columns: tuple[str, ...]
@@ -82,23 +97,28 @@ class ShownFrame:
     note: str
     numbers: frozenset[int] = frozenset()
     facts: tuple[dict[str, str], ...] = ()
+    chosen: bool = False
 
     def __repr__(self) -> str:
         return self.fitted(terminal_width())
 
     def fitted(self, width: int) -> str:
         """Return the table as text of so many characters a line, without the columns that do not fit."""
-        kept = fitted_columns([*zip(self.columns, *self.rows, strict=True)], width, right=self.numbers)
-        rest = [name for place, name in enumerate(self.columns) if place not in kept]
-        note = f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note
+        columns = [*zip(self.columns, *self.rows, strict=True)]
+        kept = fitted_columns(columns, width, right=self.numbers, chosen=self.chosen)
+        note = self._note([name for place, name in enumerate(self.columns) if place not in kept])
         right = {n for n, place in enumerate(kept) if place in self.numbers}
         return "\n".join([*text_table(zip(*kept.values(), strict=True), right=right), fill(f"[{note}]", width)])
 
+    def _note(self, rest: Sequence[str]) -> str:
+        return f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note
+
     def _repr_html_(self) -> str:
-        rows = [[escape(cell) for cell in row] for row in self.rows]
-        heads = [_head(name, facts) for name, facts in zip(self.columns, self.facts, strict=True)]
+        most = len(self.columns) if self.chosen else _MAX_HTML
+        rows = [[escape(cell) for cell in row[:most]] for row in self.rows]
+        heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts[:most], strict=True)]
         table = html_table(rows, head=heads, right=self.numbers)
-        return literal(f'{table}<div style="opacity:.7">{escape(self.note)}</div>')
+        return literal(f'{table}<div style="opacity:.7">{escape(self._note(self.columns[most:]))}</div>')
 
 
 def _head(name: str, facts: dict[str, str]) -> str:
@@ -114,7 +134,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Addresses are without leading zeros, such as ``0xb0b``; long ones are shortened to as many leading and trailing
     digits as are needed to distinguish the addresses in the table. Numbers have thousands separators; codes and chain
     ids have none. The most important columns come first, and empty columns are omitted. Named index levels become
-    columns. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
+    columns. A transaction without a function shows its type there, and a state change without a resource type its table
+    or module. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
     Notebooks and IPython display the toolkit's frames in this way; see `set_display`.
 
     Parameters
@@ -128,7 +149,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Returns
     -------
     ShownFrame
-        Displayed as HTML in notebooks, and as text by ``print``. In a terminal, the text has the columns that fit.
+        Displayed as HTML in notebooks, and as text by ``print``. Of more than 20 columns, HTML has the first ones, and
+        text in a terminal has those that fit; columns that you choose are all displayed.
 
     Raises
     ------
@@ -157,7 +179,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     if levels:
         frame = frame.reset_index(allow_duplicates=True)
     places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
-    empty = [place for place in places if columns is None and len(frame) and frame.iloc[:, place].isna().all()]
+    empty = [place for place in places if columns is None and len(frame) and _is_empty(frame.iloc[:, place])]
     places = [place for place in places if place not in empty]
     labels: list[Any] = frame.columns.tolist()
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
@@ -169,6 +191,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         for column, name in zip(values, [str(frame.columns[place]) for place in places], strict=True)
         for limit in [_MAX_DIGEST if name in _DIGESTS else MAX_FACT]
     ]
+    texts = [_filled(texts[n], part, str(frame.columns[place])) for n, place in enumerate(places)]
     short = distinct_addresses(text for column in texts for text in column)
     shortened = [  # bytes are not an address, even if there are 32 of them: their zeros count
         [short(text, padded=isinstance(value, bytes)) for value, text in zip(*both, strict=True)]
@@ -187,7 +210,22 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         note=shown + left_out,
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
+        chosen=columns is not None,
     )
+
+
+def _filled(texts: list[str], part: pd.DataFrame, name: str) -> list[str]:
+    """Return the cells of a column with those that have no value filled from other columns; see `_INSTEAD`."""
+    for other, noun in _INSTEAD.get(name, {}).items():
+        if other in part.attrs.get("toolkit", {}) and list(part.columns).count(other) == 1:
+            given = [f"{noun}{fact_text(other, value)}" if isinstance(value, str) else "" for value in part[other]]
+            texts = [text or instead for text, instead in zip(texts, given, strict=True)]
+    return texts
+
+
+def _is_empty(column: pd.Series[Any]) -> bool:
+    """Return whether a column has no values, or only lists without items."""
+    return bool(column.isna().all()) or all(isinstance(value, list) and not value for value in column.dropna())
 
 
 def _all_failed(frame: pd.DataFrame) -> str:
@@ -215,6 +253,8 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     request = frame.iloc[:, names.index("request")] if "request" in names else None
     if request is not None and is_integer_dtype(request.dtype) and len(request.unique()) > 1:  # else, it is always 0
         first = ("request", *first)
+    if "ledger_timestamp" in names and frame.iloc[:, names.index("ledger_timestamp")].isna().mean() > 1 / 2:
+        last = ["ledger_timestamp", *last]  # often only the time of the newest version is known
     begin, end = ([names.index(name) for name in part if name in names] for part in (first, [*last, "request"]))
     end = [place for place in end if place not in begin]
     return [*begin, *(place for place in range(len(names)) if place not in {*begin, *end}), *end]

@@ -62,8 +62,8 @@ class Comparison:
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
         and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, the row
         of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
-        the share of transactions that fail. ``cause`` and ``explanation`` come from the steps between the two
-        versions, if a run has them.
+        the share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
+        ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     notes : tuple of str
         Differences that make the two sides hard to compare, such as different gas schedules.
     names : tuple of str
@@ -563,7 +563,7 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
         return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
     if why := one.why or two.why:
-        return {"kind": Kind.UNREACHABLE, "not_judged": why}, None
+        return _not_compared(why), None
     # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
     # taken is of another ledger of this machine, which has begun again.
     one_ledger = _one_ledger(*(side.run for side in sides))
@@ -573,13 +573,22 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
         one = one.beyond(two.last)
     price = one.typical_price
     fees = FeeChange.of(one.fees(price), two.fees(price), price)
-    unmoved = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
-    found = {"kind": Kind.CHANGED if fees.changed else unmoved, "stratum": ALL_TRANSACTIONS, "value_changed": None}
+    kind = Kind.CHANGED if fees.changed else Kind.UNCHANGED
+    found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     found |= _side_of_row("before", one, fees.before) | _side_of_row("after", two, fees.after)
     found |= _moved({**row, **found})
     relative = fees.after.mean / fees.before.mean - 1 if fees.before.mean > 0 else math.nan
     bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
-    return found | {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}, fees
+    found |= {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}
+    if not fees.changed and math.isnan(fees.low):
+        found |= _not_compared(found.get("not_judged") or sentences.few_text(fees))
+    return found, fees
+
+
+def _not_compared(why: str) -> dict[str, Any]:
+    """Return the columns of a call that is not compared: no gas, because two figures in a row look like a change."""
+    gas = {f"{_SIDED[part]}_{side}": None for part in _MEANS for side in ("before", "after")}
+    return {"kind": Kind.UNREACHABLE, "not_judged": why, "change": None, "change_percent": None} | gas
 
 
 def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
@@ -596,7 +605,7 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
         why = f"nobody called it{where}; wait until {MIN_SURE_CALLS} transactions have succeeded on each side"
-        found |= {"kind": Kind.UNREACHABLE, "not_judged": why}
+        found |= {"not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found
 

@@ -193,11 +193,12 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
     sides = [_outcome_text(row, side, name) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else signed(change)
     relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+    relative = "not compared" if row["not_judged"] else relative
     ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
     versions = version_range(ends[0], ends[-1]) if ends else ""
     call = call_of(row)
     yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
-    if row["fee_before"] is not None and row["fee_after"] is not None:
+    if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
         price = f"fee in octas, at {row['fee_price']:,} per gas unit"
@@ -211,12 +212,12 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
 
 
 def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows of a comparison, those that fail now or got no response first, then by the relative rise."""
+    """Return the rows of a comparison: those that fail now, by the relative rise, and those that are not compared."""
 
-    def order(row: Mapping[str, Any]) -> tuple[bool, float]:
+    def order(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
         failed = row["error_after"] is not None or row["success_after"] is False
         rise = row["change_percent"]
-        return failed, rise if rise is not None else float(row["change"] or 0)
+        return row["kind"] != Kind.UNREACHABLE, failed, rise if rise is not None else float(row["change"] or 0)
 
     return sorted(calls, key=order, reverse=True)
 
@@ -227,8 +228,9 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
         return f"{'refused' if row[f'success_{side}'] is None else 'fails'} ({name(error)})"
     if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
         return ""
-    if row[f"count_{side}"] == 0:
-        return "not called"
+    if row["not_judged"]:
+        count = row[f"count_{side}"]
+        return "not called" if count == 0 else plural(count, "transaction") if count else ""
     text = "no gas reported" if gas is None else f"{gas:,}"
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
 
@@ -378,8 +380,7 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.verdict is Verdict.PASSED:
         return ""
     if judgement.reason is Reason.FEW:
-        counts = f"{len(one.octas):,} before and {len(two.octas):,} after"
-        return f"too few transactions succeeded ({counts}); wait until {MIN_SURE_CALLS} have on each side"
+        return few_text(fees)
     failed = judgement.verdict is Verdict.FAILED
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
@@ -390,6 +391,12 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
         return f"{judgement.quantile} of the fee rose by more than {limit}, although {means}"
     more = f"; about {judgement.more:,} more would do" if judgement.more else ""
     return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+
+
+def few_text(fees: FeeChange) -> str:
+    """Say that too few transactions succeeded to compare them."""
+    counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
+    return f"too few transactions succeeded ({counts}); wait until {MIN_SURE_CALLS} have on each side"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:

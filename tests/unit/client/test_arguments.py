@@ -37,6 +37,7 @@ def fetched(node, keys=(1,)):
         (5, "calls: expected '0x1::module::function' or toolkit.ViewFunction.*got 5"),
         ([VIEW, 7], "call 1: expected '0x1::module::function' or toolkit.ViewFunction"),
         ({"a": "0x1::m"}, "call 'a': .*'0x1::m'"),
+        ({"a": {"view": "0x1::m::f"}}, "call 'a': .*Study"),
         ({5: VIEW}, "call names must be strings, got 5"),
         ([], "needs at least one call"),
         ({}, "needs at least one call"),
@@ -46,6 +47,13 @@ def test_what_is_no_view_call_is_refused(node, calls, words):
     """The text says which call, and what a call looks like."""
     with pytest.raises(InputError, match=words):
         toolkit.fetch_views(node, calls, progress=False)
+
+
+@pytest.mark.parametrize("name", ["Account", "u64"])
+def test_what_is_no_resource_type_is_refused(node, name):
+    """With a resource type, not with the types of values."""
+    with pytest.raises(InputError, match=f"resource type .*0x1::account::Account.*'{name}'"):
+        toolkit.fetch_resources(node, "0x1", name, "0:1", progress=False)
 
 
 @pytest.mark.parametrize("keys", ["alice", b"alice", {"alice": 1}, None, 5])

@@ -74,14 +74,14 @@ class Terminal(io.StringIO):
 def test_text_has_the_columns_that_fit_in_a_terminal(monkeypatch):
     """The note names the others; HTML, and text in a file, has all columns."""
     frame = pd.DataFrame({"first": ["word " * 6] * 2, "second": ["y" * 50] * 2, "gas": [123_456_789] * 2})
-    monkeypatch.setenv("COLUMNS", "60")  # a kernel inherits it, too
+    monkeypatch.setenv("COLUMNS", "56")  # a kernel inherits it, too
     monkeypatch.setattr("sys.stdout", object())  # a program may replace it by what has no more than `write`
     whole = repr(show(frame))
     assert "not shown" not in whole
     for of_the_process in (True, False):  # a pipe, for which COLUMNS is set, or a terminal
         monkeypatch.setattr("sys.stdout", sys.__stdout__ if of_the_process else Terminal())
         lines = repr(show(frame)).splitlines()
-        assert max(map(len, lines)) <= 60
+        assert max(map(len, lines)) <= 56
         assert "not shown: gas" in lines[-1]
     assert ">gas<" in show(frame)._repr_html_()
 
@@ -219,3 +219,36 @@ def test_a_column_that_does_not_exist_has_what_may_be_meant():
     frame = pd.DataFrame({"ledger_version": [1], "value": [2]})
     with pytest.raises(InputError, match=r"'ledger_versoin'.*`ledger_version`"):
         show(frame, columns=["ledger_versoin"])
+
+
+def test_what_a_row_is_about_stands_in_its_column():
+    """A table item has no resource type, and a block no function; the frame itself keeps its nulls."""
+    frame = pd.DataFrame({"resource_type": ["0x1::m::T", None, None], "handle": [None, LONG[0], None]})
+    assert [row[0] for row in show(frame).rows] == ["0x1::m::T", "", ""]  # not a frame of the toolkit
+    frame.attrs["toolkit"] = {"resource_type": {}, "handle": {}}
+    assert [row[0] for row in show(frame, columns=["resource_type"]).rows] == ["0x1::m::T", "table 0xababab…cdcd", ""]
+    assert frame["resource_type"].isna().sum() == 2
+    blocks = pd.DataFrame({"function": ["0x1::m::f", None], "type": ["user_transaction", "genesis_transaction"]})
+    blocks.attrs["toolkit"] = {"function": {}, "type": {}}
+    assert [row[0] for row in show(blocks).rows] == ["0x1::m::f", "genesis_transaction"]
+
+
+def test_columns_with_nothing_to_read_come_late_or_not_at_all():
+    """Lists without items are no values; times of few versions come after what was read."""
+    frame = pd.DataFrame({"ledger_timestamp": [None, None, pd.Timestamp(0, tz="UTC")], "value": [1, 2, 3]})
+    frame["parts"] = [[], None, []]
+    table = show(frame)
+    assert table.columns == ("value", "ledger_timestamp")
+    assert table.note == "3 rows; without values: parts"
+    assert show(frame.iloc[1:]).columns[0] == "ledger_timestamp"
+
+
+def test_html_has_as_many_columns_as_pandas_shows():
+    """The note names the others; chosen columns are all shown, in a terminal too."""
+    frame = pd.DataFrame([[1] * 30], columns=[f"n{place}" for place in range(30)])
+    html = show(frame)._repr_html_()
+    assert html.count("<th") == 20
+    assert "not shown: n20, n21, n22, n23, n24 and 5 more" in html
+    chosen = show(frame, columns=list(frame.columns))
+    assert chosen._repr_html_().count("<th") == 30
+    assert "not shown" not in chosen.fitted(80)

@@ -25,7 +25,8 @@ def test_html_cells_are_aligned_by_column():
     html = html_table([["x", "1"]], head=["name", "n"], numbers_from=1)
     assert html.count("text-align:left") == html.count("text-align:right") == 2
     assert "<table><tr><th" in html
-    assert html.endswith("</td></tr></table>")
+    assert html.endswith("</td></tr></table></div>")
+    assert '<div style="overflow-x:auto"><table>' in html  # outside Jupyter, a wide table does not widen the page
 
 
 def test_rows_of_unequal_length_are_refused():
@@ -41,10 +42,31 @@ def test_long_json_has_one_line():
     assert "overflow-wrap" in cells[2]
 
 
-def test_a_sentence_keeps_a_quarter_of_the_line():
+def test_a_sentence_keeps_half_of_the_line():
     """Rather than make room for columns after it; JSON and bytes lose their end, too."""
     columns = [["why", "word " * 30], ["key", "0x" + "ab" * 50], ["n" * 60, "7"], ["m" * 60, "8"]]
     kept = fitted_columns(columns, 160, right={2, 3})
     assert list(kept) == [0, 1, 2]
-    assert len(kept[0][1]) >= 40
+    assert len(kept[0][1]) >= 40  # the first column is a label
     assert kept[1][1].startswith("0xab")
+    kept = fitted_columns([["n", "7"], *columns], 160, right={0, 3, 4})
+    assert list(kept) == [0, 1, 2]
+    assert len(kept[1][1]) >= 80
+
+
+def test_generic_types_keep_their_own_names():
+    """Their arguments are shortened first; parts of a long name stay whole words."""
+    types = [f"0x1::coin::{name}<0x1::aptos_coin::AptosCoin>" for name in ("CoinInfo", "CoinStore")]
+    names = ["block_epilogue_transaction"]
+    kept = fitted_columns([["resource_type", *types, *names]], 24)
+    assert kept[0][1:] == ["…CoinInfo<…AptosCoin>", "…CoinStore<…AptosCoin>", "…epilogue_transaction"]
+
+
+def test_chosen_columns_are_never_left_out():
+    """Their texts are shortened; numbers are not."""
+    columns = [["a", "x" * 70], ["b", "y" * 70], ["c", "z" * 70], ["gas", "123,456"]]
+    assert list(fitted_columns(columns, 40, right={3})) == [0]
+    kept = fitted_columns(columns, 40, right={3}, chosen=True)
+    assert list(kept) == [0, 1, 2, 3]
+    assert max(map(len, text_table(zip(*kept.values(), strict=True)))) <= 40
+    assert kept[3][1] == "123,456"
