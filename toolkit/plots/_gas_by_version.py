@@ -387,7 +387,8 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
     for place, level in enumerate(lines):
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         name = _level_name(level, named=several)
-        style.tip_segments(ax, level.versions, level.gas, name.replace("\n", ", "))
+        said = _level_name(level, named=True).replace("\n", ", ")
+        style.tip_segments(ax, level.versions, level.gas, f"mean of {said}")
         if place in named:
             names.append((line, _name(level.series) if once else name))
     for line, name in names:
