@@ -754,7 +754,7 @@ class Builder(Pictured):
             elif path != "version" and is_time_range(typed) and typed not in now.plans:
                 self._learn(plans={**now.plans, typed: resolved_plan(self._asked, typed)[0]})
         except ToolkitError as error:
-            self._refuse(path, str(error))
+            self._refuse(path if isinstance(error, InputError) else "node", str(error))
             return False
         return True
 

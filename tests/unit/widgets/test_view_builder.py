@@ -138,6 +138,24 @@ def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, a
     assert list(builder.errors) == ([at] if versions is None else [])
 
 
+@pytest.mark.parametrize(
+    ("typed", "errors", "note"),
+    [
+        ("2026-06-28..2026-07-10", 0, "= versions 4,972 to 4,999"),
+        ("2027-01-01..2027-02-01", 1, None),
+        ("2027-01-01", 1, None),
+    ],
+)
+def test_dates_of_a_study_are_looked_up_and_one_error_is_counted_once(builder, typed, errors, note):
+    """The error is at the field that is shown, also if the node found it."""
+    form = toolkit.widgets.GasExplorer(builder.node)
+    type_in(form, function=SIZE, span=typed)
+    press(form, "time")
+    form.close()
+    assert list(form.errors) == ["span"] * errors
+    assert (note or "") in form._findings.notes.get("span", "")
+
+
 def test_two_reads_have_a_difference_and_a_failed_one_is_marked_in_its_row(builder):
     """Two versions are no range."""
     builder.function, builder.versions = SIZE, [1000, 4000]
