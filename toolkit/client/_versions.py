@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.wire import BlockInfo, LedgerState
 
 
-_NUMBER = r"-?\d{1,20}"
+_NUMBER = r"-?(?!0\d)\d{1,20}"  # 1,0000 is a slip, not the versions 1 and 0
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
 _DATES = re.compile(
@@ -34,11 +34,14 @@ _MONTH = "mo"
 _LAST_TIME = datetime.max.replace(tzinfo=UTC)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
-_TEXT_FORMS = '"100:200", "-1000:", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
+_TEXT_FORMS = (
+    '"100:200", "-1000:", "0:-1/50" for 50 of all, "0:-1:100" for every 100th, "100, 200, 300", '
+    '"2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
+)
 _FORMS = f"{_TEXT_FORMS}, one number, a list, a range, or times; -1 is the head"
 # Digits in groups of three. A comma with a space after it separates versions; without one, it is a thousands mark.
 _GROUPED = re.compile(r"(?<![\d,])\d{1,3}([, \u00a0\u202f])\d{3}(?:\1\d{3})*(?!,?\d)")
-_GROUP, _MANY_GROUPS = re.compile(r"(?<!\d)\d{1,3},\d{3}(?!\d)"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
+_COMMA, _MANY_GROUPS = re.compile(r"\d,[-\d]"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
 _LISTED = re.compile(rf"\s*\[?\s*{_NUMBER}(?:\s*,\s*{_NUMBER})+\s*,?\s*\]?\s*")
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
@@ -141,7 +144,7 @@ class VersionPlan:
         """
         first: int | datetime
         last: int | datetime
-        text = plain_versions(text)
+        typed, text = text, plain_versions(text)
         if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
             return cls(int(text), int(text))
         if match := _PLAN.fullmatch(text):
@@ -151,13 +154,15 @@ class VersionPlan:
             if not match or not (match["a"] or match["b"]):
                 if _is_date_text(text):
                     moment(text)  # which says so if it is no date
-                    more = "2026-05-01..2026-06-01/20 reads 20; in Python, a plan may also be a list of times"
+                    more = "2026-05-01..2026-06-01/20 reads 20"
                     said = f"expected a range of times: 2026-05-01..2026-05-02/1 reads one version, {more}"
                     raise InputError(f"version plan {text!r:.80}: {said}")
+                if _LISTED.fullmatch(text):
+                    raise InputError(f"version plan {typed!r:.80}: expected a range of versions, not a list")
                 between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
                 forms = f"the forms are {_TEXT_FORMS}; -1 is the head"
-                raise InputError(f"version plan {text!r:.80} is not understood{meant}; {forms}")
+                raise InputError(f"version plan {typed!r:.80} is not understood{meant}; {forms}")
             if match["every"] is not None:
                 return cls._with_periods(text, match)
             first = moment(match["a"]) if match["a"] else 0
@@ -293,7 +298,8 @@ def resolve_versions(
         notes.append(f"{missing} not exist yet; reading to {head:,}, the latest")
         last = head
     stepped = range(first, last + 1, plan.step)
-    size = len(stepped) if plan.count is None else min(plan.count, len(stepped))
+    size = 1 + (last - first) // plan.step  # len() overflows for what 20 digits can write
+    size = size if plan.count is None else min(plan.count, size)
     if size > _MAX_VERSIONS:
         raise InputError(f"the plan has {size:,} versions, more than {_MAX_VERSIONS:,}; use a/n or a step")
     by_time = isinstance(plan.first, datetime) or isinstance(plan.last, datetime)
@@ -315,14 +321,13 @@ def plain_versions(text: str) -> str:
     Raises
     ------
     InputError
-        If it may be one version or a list, such as ``100,200,300``.
+        If it may be one version or a list, such as ``100,200,300``, or a comma without a space is no thousands mark.
     """
     plain = without_marks(text)
-    if _MANY_GROUPS.fullmatch(text.strip()) or _GROUP.search(plain):
+    if _MANY_GROUPS.fullmatch(text.strip()) or _COMMA.search(plain):
         several = re.sub(r",\s*", ", ", text.strip())
-        raise InputError(
-            f"versions {text!r:.80} are ambiguous: write {several:.80} for several versions, or digits without commas"
-        )
+        meant = f"{several:.80} for several versions, or " if _LISTED.fullmatch(several) else ""
+        raise InputError(f"versions {text!r:.80} are ambiguous: write {meant}digits without commas")
     return plain
 
 
@@ -537,12 +542,15 @@ def as_version(value: object, *, least: int = 0) -> int:
     InputError
         If `value` is not a whole number from `least` to 2^63 - 1.
     """
-    if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
-        raise InputError(
-            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^63 - 1; leave it out for the "
-            "head, count from the head with node.at(-1), or find the version at a time with node.version_at(time)"
+    given: Any = value
+    if not _is_integer(given) or not least <= int(given) <= _MAX_VERSION:
+        advice = (
+            "; leave it out for the head, count from the head with node.at(-1), or find the version at a time with "
+            "node.version_at(time)"
         )
-    return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__
+        advice = "" if _is_integer(given) and given > _MAX_VERSION else advice
+        raise InputError(f"{given!r:.80} is not a ledger version: expected a whole number from 0 to 2^63 - 1{advice}")
+    return int(given)
 
 
 def as_version_or_head(value: object) -> int | None:

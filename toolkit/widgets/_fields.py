@@ -14,16 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 from pydantic import ValidationError
 
 from toolkit import move
-from toolkit._present.messages import did_you_mean, shorten
+from toolkit._present.messages import did_you_mean
 from toolkit._present.text import plural, utc, visible
-from toolkit.client._versions import as_version, out_of_reach, without_marks
+from toolkit.client._versions import VersionPlan, as_version, moment, out_of_reach, without_marks
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
@@ -31,6 +30,9 @@ from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from toolkit.client._versions import ResolvedPlan
     from toolkit.move._codecs import BaseLayout
     from toolkit.wire import LedgerState
 
@@ -63,6 +65,8 @@ class Findings:
         The versions that the node has, if they are known.
     times : mapping of str to (int, datetime or None)
         The first version from a time that was typed, and its own time.
+    plans : mapping of str to ResolvedPlan
+        The versions of a range of times that was typed.
     """
 
     errors: dict[str, str] = attribute(default_factory=dict)
@@ -71,6 +75,7 @@ class Findings:
     names: Mapping[str, str] = attribute(default_factory=dict)
     ledger: LedgerState | None = None
     times: Mapping[str, tuple[int, datetime | None]] = attribute(default_factory=dict)
+    plans: Mapping[str, ResolvedPlan] = attribute(default_factory=dict)
 
     def address(self, typed: str) -> str | None:
         """Return the canonical address of a typed address or account name; None if it is neither.
@@ -318,7 +323,7 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     if address is None:
         meant = did_you_mean(typed, list(found.names.values()))
         hint = f"; {meant}" if meant else ""
-        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account{hint}"
+        found.errors[path] = f"{_quoted(typed)} is not an address: enter {_takes(layout)}, or choose an account{hint}"
         return typed
     short = wire_address(address)
     if address in found.names:
@@ -326,11 +331,18 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     return typed if typed.startswith("0x") else short
 
 
+def _quoted(typed: str) -> str:
+    """Return a typed text as messages quote it: as it was typed, but for invisible characters."""
+    return f"'{visible(typed, 80)}'"
+
+
 def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:
     """Return the integer that digits, with or without separators, or hex digits write; any other text unchanged."""
     plain = without_marks(typed)
     if not _INTEGER.fullmatch(plain):
-        found.errors[path] = f"{shorten(typed)} is not a whole number: enter digits, or 0x and hex digits"
+        marked = re.search(r"\d[ ,_]\d", typed)
+        how = "write spaces and commas only between groups of three" if marked else "enter digits, or 0x and hex digits"
+        found.errors[path] = f"{_quoted(typed)} is not a whole number: {how}"
         return typed
     value = int(plain[:_MAX_DIGITS], 16 if "x" in plain.lower() else 10)  # of more digits, as much too large
     low, high = layout.range
@@ -357,21 +369,28 @@ def read_version(typed: str, found: Findings) -> int | None:
         at = f" ({utc(time)})" if time else ""
         found.notes["version"] = f"= {version:,}, the first version from then on{at}"
         return version
-    if not re.fullmatch(r"-?\d{1,20}", plain):
-        found.errors["version"] = f"{_VERSION}, got {visible(typed, 40)!r}"
+    if not re.fullmatch(r"-?(?!0\d)\d{1,20}", plain):
+        found.errors["version"] = f"{_VERSION}, got {_quoted(typed)}"
         return None
-    given = validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
-    if given is not None and (words := unreadable(given, found.ledger)) is not None:
+    given = int(plain)
+    if (words := unreadable(given, found.ledger)) is not None:
         found.errors["version"] = words
         return None
-    return given
+    if given < 0 and found.ledger is not None:
+        found.notes["version"] = f"= version {from_start(given, found.ledger):,}"
+    return validated(lambda: as_version(given, least=LEAST_VERSION), found, "version")
+
+
+def from_start(version: int, ledger: LedgerState) -> int:
+    """Return the number of a version, of which a negative one counts from the head."""
+    return version if version >= 0 else ledger.version + 1 + version
 
 
 def unreadable(version: int, ledger: LedgerState | None) -> str | None:
     """Return why a node cannot read a version, of which a negative one counts from the head; None if it can."""
     if ledger is None:
         return None
-    at = version if version >= 0 else ledger.version + 1 + version
+    at = from_start(version, ledger)
     if at < 0:
         return f"version {version:,} is before version 0: the head is version {ledger.version:,}"
     if ledger.oldest_version <= at <= ledger.version:
@@ -381,8 +400,16 @@ def unreadable(version: int, ledger: LedgerState | None) -> str | None:
 
 def is_time(typed: str) -> bool:
     """Return whether a text is a date, or a date and time."""
-    with suppress(ValueError):
-        return "-" in typed.strip()[1:] and bool(datetime.fromisoformat(typed.strip()))
+    with suppress(InputError):
+        return "-" in typed.strip()[1:] and bool(moment(typed))
+    return False
+
+
+def is_time_range(typed: str) -> bool:
+    """Return whether a text is a plan from or to a time; one with periods, which has many times, is none."""
+    with suppress(InputError):
+        plan = VersionPlan.parse(typed)
+        return plan.every is None and not plan.months and (type(plan.first), type(plan.last)) != (int, int)
     return False
 
 

@@ -19,10 +19,11 @@ from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
 from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
+from toolkit.client._fetch import resolved_plan
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets import _messages as parts
 from toolkit.widgets import _state as events
-from toolkit.widgets._fields import is_time
+from toolkit.widgets._fields import is_time, is_time_range
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
 from toolkit.widgets._messages import shown
 
@@ -737,20 +738,24 @@ class Builder(Pictured):
             return not now.errors
 
     def _find_version(self) -> bool:
-        """Read which versions the node has, and the first one from a typed time; return False on failure."""
-        typed, times = getattr(self._now.entries, "versions_text", "").strip(), self._now.times
+        """Read which versions the node has, and those of typed times; return False on failure."""
+        now = self._now
+        path = getattr(now.entries, "versions_field", "")
+        typed, times = getattr(now.entries, path, "").strip(), now.times
         if not typed:
             return True
         with suppress(ToolkitError):  # what the node does not have is also refused later
             self._learn(ledger=self._asked.ledger())
-        if is_time(typed) and typed not in times:
-            try:
+        try:
+            if path == "version" and is_time(typed) and typed not in times:
                 version = self._asked.version_at(typed)
                 time = self._asked.block(version).block_timestamp
-            except ToolkitError as error:
-                self._refuse("version", str(error))
-                return False
-            self._learn(times={**times, typed: (version, time)})
+                self._learn(times={**times, typed: (version, time)})
+            elif path != "version" and is_time_range(typed) and typed not in now.plans:
+                self._learn(plans={**now.plans, typed: resolved_plan(self._asked, typed)[0]})
+        except ToolkitError as error:
+            self._refuse(path if isinstance(error, InputError) else "node", str(error))
+            return False
         return True
 
     def _look(self) -> None:

@@ -449,9 +449,9 @@ class ValuesDraft(Struct, frozen=True):
     plan: str = SAMPLE
 
     @property
-    def versions_text(self) -> str:
-        """What is typed in the field of the versions; empty at the head."""
-        return "" if self.at == "head" else str(getattr(self, self.at))
+    def versions_field(self) -> str:
+        """The name of the field of the versions; empty at the head."""
+        return "" if self.at == "head" else self.at
 
 
 class FunctionDraft(ValuesDraft, frozen=True):

@@ -85,9 +85,9 @@ class StudyDraft(functions.FunctionDraft, frozen=True):
     calls: tuple[str, ...] = ("",)
 
     @property
-    def versions_text(self) -> str:
-        """What is typed in the field of the versions."""
-        return self.span
+    def versions_field(self) -> str:
+        """The name of the field of the versions."""
+        return "span"
 
     @property
     def kind(self) -> functions.FunctionKind:
@@ -246,7 +246,7 @@ class StudyState(functions.FunctionState):
         if not typed:
             found.missing["span"] = "expected versions, such as 0:-1 for all versions"
             return None
-        mine = Findings(ledger=self.ledger)
+        mine = Findings(ledger=self.ledger, plans=self.plans)
         plan: Any = read_plan(typed, mine, "span")
         found.add(mine)
         if plan is None:

@@ -14,7 +14,7 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import both, plural
+from toolkit._present.text import both, plural, utc, version_span
 from toolkit.client._accounts import returned_asset
 from toolkit.client._arguments import missing_function
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
@@ -25,6 +25,7 @@ from toolkit.client._versions import (
     Versions,
     as_version,
     listed_versions,
+    moment,
     plain_versions,
     resolve_versions,
 )
@@ -34,7 +35,7 @@ from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _functions as functions
 from toolkit.widgets._changes import Known
-from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, unreadable, validated
+from toolkit.widgets._fields import LEAST_VERSION, Findings, from_start, is_time, read_version, unreadable, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, Programs, mono, select
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 READ_ACTIONS = (("read", "Read"),)
 _MANY = "0:-1/50 for 50 of all, 100:200 for each; also dates, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-_ANY_HEAD = 2**64  # for checks without a node: above all versions
+_ANY_HEAD = 10**20  # for checks without a node: above all that can be typed
 
 
 # which versions ------------------------------------------------------------------------------------------------------
@@ -98,21 +99,40 @@ def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | N
 
 
 def read_plan(typed: str, found: Findings, path: str) -> Versions | None:
-    """Return the plan that was typed into a field, or None; a note says what a list has and what is not there."""
-    plan, ledger = validated(partial(parse_plan, typed), found, path), found.ledger
+    """Return the plan that was typed into a field, or None; a note says what was understood and what is not there."""
+    ledger = found.ledger
+    if is_time(typed):
+        words = "write a range of dates, such as 2026-05-01..2026-06-01/20"
+        words += ", or choose one version" if path == "plan" else ""
+        if ledger is not None and moment(typed) > ledger.timestamp:
+            words = f"{utc(moment(typed))} is after the head, {utc(ledger.timestamp)}"
+        found.errors[path] = words
+        return None
+    plan = validated(partial(parse_plan, typed), found, path)
     notes: Sequence[str] = ()
     if isinstance(plan, list):
         missing = (unreadable(version, ledger) for version in plan)
-        notes = [f"= versions {both([f'{version:,}' for version in plan])}", *filter(None, missing)][:2]
-    elif plan is not None and ledger is not None and ".." not in typed:  # times are looked up as the plan is read
-        resolve = partial(resolve_versions, plan, head=ledger.version, oldest=ledger.oldest_version)
-        resolved = validated(resolve, found, path)
-        if resolved is None:
-            return None
-        notes = resolved.notes
+        known = plan if ledger is None else [from_start(version, ledger) for version in plan]
+        notes = [f"= versions {both([f'{version:,}' for version in known])}", *filter(None, missing)][:2]
+    elif plan is not None and ledger is not None:
+        resolved = found.plans.get(typed)
+        if ".." not in typed:  # times are looked up when the field is left
+            resolve = partial(resolve_versions, plan, head=ledger.version, oldest=ledger.oldest_version)
+            resolved = validated(resolve, found, path)
+            if resolved is None:
+                return None
+        if resolved is not None:
+            is_echoed = resolved.by_time or typed.startswith("-")
+            notes = [*([f"= {_span(resolved.versions)}"] if is_echoed else []), *resolved.notes]
     if notes:
         found.notes[path] = "; ".join(notes)
     return plan
+
+
+def _span(versions: Sequence[int]) -> str:
+    """Return the first and the last of some versions, and how many there are if some in between are left out."""
+    span, count = version_span(versions[0], versions[-1]), len(versions)
+    return span if count == versions[-1] - versions[0] + 1 else f"{count:,} of {span}"
 
 
 def parse_plan(typed: str) -> Versions:
@@ -120,13 +140,12 @@ def parse_plan(typed: str) -> Versions:
     listed = listed_versions(typed)
     if listed is not None:
         return [as_version(one, least=LEAST_VERSION) for one in listed]
-    typed = plain_versions(typed)
     plan = VersionPlan.parse(typed)
     first, last = plan.first, plan.last
     # The length of such a plan does not depend on the head, so it is checked before a node is asked.
     if isinstance(first, int) and isinstance(last, int) and (first < 0) == (last < 0):
         resolve_versions(plan, head=_ANY_HEAD)
-    return typed
+    return plain_versions(typed)
 
 
 def checked_versions(versions: Any) -> Versions | None:
@@ -238,7 +257,7 @@ class ReadState(FormState):
 
     def with_versions(self, found: Findings) -> Self:
         """Return the state with the versions that its entries select; invalid ones leave those of before."""
-        mine = Findings(ledger=self.ledger, times=self.times)
+        mine = Findings(ledger=self.ledger, times=self.times, plans=self.plans)
         versions = read_versions(self.entries, mine)
         found.add(mine)
         return dataclasses.replace(self, versions=versions) if mine.good else self

@@ -458,7 +458,7 @@ def test_a_plan_in_the_future_is_not_read_as_the_head():
     ("text", "versions"),
     [
         ("1,000, 4,000", [1000, 4000]),
-        ("1000,4000,1000", [1000, 4000]),
+        ("1000, 4000, 1000", [1000, 4000]),
         ("4 000", [4000]),
         ("100,200", [100_200]),
         ("1,000:1_003", [1000, 1001, 1002, 1003]),
@@ -470,11 +470,41 @@ def test_a_comma_in_a_number_is_a_thousands_mark_and_one_with_a_space_separates(
     assert list(resolve_versions(text, head=999_999).versions) == versions
 
 
-@pytest.mark.parametrize("text", ["100,200,300", "1,000,4,000", "100,200,3000"])
+@pytest.mark.parametrize("text", ["100,200,300", "100,200,3000", "1000,4000", "100,20", "5,-1"])
 def test_versions_that_may_be_one_or_several_are_refused(text):
     """The message has the text with spaces, to be copied."""
     with pytest.raises(InputError, match=text.replace(",", ", ")):
         resolve_versions(text, head=10**9)
+
+
+@pytest.mark.parametrize("text", ["1,0000", "1, 0000", "1,000,4,000", "0000", "0010:20"])
+def test_zeros_before_a_number_are_a_slip(text):
+    """None is read as another number, and no list with such a number is offered."""
+    with pytest.raises(InputError) as refused:
+        resolve_versions(text, head=10**9)
+    assert "for several versions" not in str(refused.value)
+
+
+def test_a_plan_that_is_not_understood_is_quoted_as_typed():
+    """With its thousands marks, which were removed to read it; the list is one of the forms."""
+    with pytest.raises(InputError, match=r"'1,000 4,000' is not understood.*100, 200, 300"):
+        VersionPlan.parse("1,000 4,000")
+
+
+def test_a_list_is_not_offered_where_a_range_is_expected():
+    """The forms of a plan have the list, which calls and searches do not take."""
+    with pytest.raises(InputError, match="expected a range of versions, not a list"):
+        VersionPlan.parse("100, 200")
+
+
+@pytest.mark.parametrize("plan", ["0:99999999999999999999", "0:99999999999999999999/3"])
+def test_a_range_of_more_versions_than_a_machine_counts_is_refused_or_thinned(plan):
+    """The number of versions is exact for all that 20 digits can write."""
+    if plan.endswith("/3"):
+        assert list(resolve_versions(plan, head=10**20).versions)[-1] == 10**20 - 1
+        return
+    with pytest.raises(InputError, match="100,000,000,000,000,000,000 versions"):
+        resolve_versions(plan, head=10**20)
 
 
 @pytest.mark.parametrize(

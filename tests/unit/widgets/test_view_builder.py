@@ -85,6 +85,11 @@ def test_versions_and_their_draft(versions, draft):
         ("plan", "0:-1/0", "step and number of versions must be 1 or more"),
         ("plan", "0:99999999", "100,000,000 versions, more than 50,000,000"),
         ("plan", "yesterday", "the forms are"),
+        ("plan", "1,000 4,000", "'1,000 4,000' is not understood"),
+        ("plan", "1,0000", "write digits without commas"),
+        ("plan", "\U0001f389", "'\U0001f389' is not understood"),
+        ("version", "\U0001f389", "got '\U0001f389'"),
+        ("version", "0000", "expected a ledger version"),
         ("version", "0:-1", "expected a ledger version, such as 4000"),
         ("version", str(2**64), "expected a whole number from 0 to 2^63 - 1"),
     ],
@@ -106,6 +111,17 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
         ("version", "4 000", 4000, None),
         ("version", "9,999", None, "version 9,999 does not exist yet: this node has versions 0 to 4,999"),
         ("version", "-9999", None, "before version 0"),
+        ("version", "9" * 20, None, "does not exist yet: this node has versions 0 to 4,999"),
+        ("version", "-5", -5, "= version 4,995"),
+        ("plan", "9" * 20, None, "does not exist yet: this node has versions 0 to 4,999"),
+        ("plan", "-5", "-5", "= version 4,995"),
+        ("plan", "-1000:", "-1000:", "= versions 4,000 to 4,999"),
+        ("plan", "-1000:/20", "-1000:/20", "= 20 of versions 4,000 to 4,999"),
+        ("plan", "1,000, -5", [1000, -5], "= versions 1,000 and 4,995"),
+        ("plan", "2026-06-28..2026-07-10", "2026-06-28..2026-07-10", "= versions 4,972 to 4,999; 2026-07-10"),
+        ("plan", "2026-06-01..2026-06-28/20", "2026-06-01..2026-06-28/20", "= 20 of versions "),
+        ("plan", "2026-06-28", None, "write a range of dates"),
+        ("plan", "2027-01-01", None, "2027-01-01 00:00:00 UTC is after the head, 2026-06-28 22:04:48 UTC"),
     ],
 )
 def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, at, typed, versions, note):
@@ -113,12 +129,31 @@ def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, a
     builder.request = RECORD
     type_in(builder, at=at, **{at: typed})
     press(builder, "time")
-    shown = builder._findings.errors if versions is None else builder._findings.notes
+    shown = builder.errors if versions is None else builder._findings.notes
     if note is None:
         assert at not in shown
     else:
         assert note in shown[at]
     assert versions is None or builder.versions == versions
+    assert list(builder.errors) == ([at] if versions is None else [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "errors", "note"),
+    [
+        ("2026-06-28..2026-07-10", 0, "= versions 4,972 to 4,999"),
+        ("2027-01-01..2027-02-01", 1, None),
+        ("2027-01-01", 1, None),
+    ],
+)
+def test_dates_of_a_study_are_looked_up_and_one_error_is_counted_once(builder, typed, errors, note):
+    """The error is at the field that is shown, also if the node found it."""
+    form = toolkit.widgets.GasExplorer(builder.node)
+    type_in(form, function=SIZE, span=typed)
+    press(form, "time")
+    form.close()
+    assert list(form.errors) == ["span"] * errors
+    assert (note or "") in form._findings.notes.get("span", "")
 
 
 def test_two_reads_have_a_difference_and_a_failed_one_is_marked_in_its_row(builder):
