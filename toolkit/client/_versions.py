@@ -39,9 +39,10 @@ _TEXT_FORMS = (
     '"2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
 )
 _FORMS = f"{_TEXT_FORMS}, one number, a list, a range, or times; -1 is the head"
-# Digits in groups of three. A comma with a space after it separates versions; without one, it is a thousands mark.
+# Digits in groups of three. A comma with a space after it separates versions; without one, it is a thousands mark, or
+# separates them if neither number could be the start of a longer one.
 _GROUPED = re.compile(r"(?<![\d,])\d{1,3}([, \u00a0\u202f])\d{3}(?:\1\d{3})*(?!,?\d)")
-_COMMA, _MANY_GROUPS = re.compile(r"\d,[-\d]"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
+_COMMA, _MANY_GROUPS = re.compile(r"(?<!\d)\d{1,3},\d"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
 _LISTED = re.compile(rf"\s*\[?\s*{_NUMBER}(?:\s*,\s*{_NUMBER})+\s*,?\s*\]?\s*")
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
@@ -321,7 +322,7 @@ def plain_versions(text: str) -> str:
     Raises
     ------
     InputError
-        If it may be one version or a list, such as ``100,200,300``, or a comma without a space is no thousands mark.
+        If it may be one version or a list, such as ``100,200,300``, or a comma without a space may be a misplaced mark.
     """
     plain = without_marks(text)
     if _MANY_GROUPS.fullmatch(text.strip()) or _COMMA.search(plain):

@@ -463,6 +463,7 @@ def test_a_plan_in_the_future_is_not_read_as_the_head():
         ("100,200", [100_200]),
         ("1,000:1_003", [1000, 1001, 1002, 1003]),
         ("[5, -1]", [5, 999_999]),
+        ("1000,4000,-1", [1000, 4000, 999_999]),
     ],
 )
 def test_a_comma_in_a_number_is_a_thousands_mark_and_one_with_a_space_separates(text, versions):
@@ -470,7 +471,7 @@ def test_a_comma_in_a_number_is_a_thousands_mark_and_one_with_a_space_separates(
     assert list(resolve_versions(text, head=999_999).versions) == versions
 
 
-@pytest.mark.parametrize("text", ["100,200,300", "100,200,3000", "1000,4000", "100,20", "5,-1"])
+@pytest.mark.parametrize("text", ["100,200,300", "100,200,3000", "900,1000", "100,20"])
 def test_versions_that_may_be_one_or_several_are_refused(text):
     """The message has the text with spaces, to be copied."""
     with pytest.raises(InputError, match=text.replace(",", ", ")):
