@@ -226,14 +226,17 @@ class Comparison:
         too_old = age.labels if age is not None and old and max_age is not None else ()
         rules = rules.renamed(self.other_names)
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
+        plans = () if self.after is None else self.after.record.nodes
+        gone = {(mark, plan.node): why for plan in plans for mark, why in plan.gone.items()}
         found = []
         for row in sentences.by_size(plain_rows(self.calls)):
+            call = row["fingerprint"], row["node"]
             if row["node"] in self.unlike:
                 one = Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=self.unlike[row["node"]])
             elif row["label"] in too_old:
                 one = Finding.of(row, Verdict.NOT_JUDGED, Why.TOO_OLD, max_age=limit)
             else:
-                one = found_in(row, rules, self.fees.get((row["fingerprint"], row["node"])))
+                one = found_in(row, rules, self.fees.get(call), gone.get(call))
             found.append(one)
         found += [Finding(*one, Verdict.NOT_JUDGED, Why.AT_THE_HEAD) for one in self.left_out]
         return judge(found, rules, notes=notes, today=today)

@@ -184,13 +184,18 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
     )
 
 
-def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None) -> Finding:
-    """Return the finding on a row of a comparison, with what its committed transactions paid if that is known."""
+def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None, gone: str | None = None) -> Finding:
+    """Return the finding on a row of a comparison.
+
+    `fees` is what its committed transactions paid, and `gone` why it no longer fits the code, if that is known.
+    """
     limits = rules.limits_of(row)
     if row["kind"] == Kind.REMOVED:
         return Finding.of(row, Verdict.MISSING, Why.REMOVED)
     if row["kind"] == Kind.ADDED:
         return Finding.of(row, Verdict.NO_BASELINE, Why.NOT_IN_SNAPSHOT if rules.of_snapshot else Why.ADDED)
+    if gone and row["error_before"] is None and row["success_before"] is not False:
+        return Finding.of(row, Verdict.FAILED, Why.GONE, problem=gone)
     if Source.COMMITTED in row["source"]:
         return _found_in_fees(row, limits, fees)
     return _found_exactly(row, limits, failures_listed=rules.of_snapshot)

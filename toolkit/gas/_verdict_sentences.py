@@ -450,6 +450,7 @@ class Why(Enum):
     FAILED_BEFORE = "failed before, so it has no baseline; take a new baseline, or waive the call"
     FAILED_ON_BOTH = "failed before and fails now, so it has no baseline; mend the call, or waive it"
     FAILS = "succeeded before and now fails: {code}"
+    GONE = "existed before and can no longer be called: {problem}"
     RISE = member(_rise_text)
     NO_FEES = "committed transactions are compared only with committed transactions; give one source"
     FEES = member(_fees_text)

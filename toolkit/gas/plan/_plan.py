@@ -138,6 +138,8 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         None if the transaction could not be read.
     extended_from : int or None
         The head up to which the run was complete before it was extended.
+    gone : dict of str to str
+        Why calls that are known to have existed no longer fit the code, by fingerprint.
     """
 
     node: str
@@ -158,6 +160,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     committed_sample: dict[str, int] = {}
     committed_span: Range | None = None
     extended_from: int | None = None
+    gone: dict[str, str] = {}
 
     @property
     def origin(self) -> Origin:
@@ -226,7 +229,7 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
     study : Study
     node : Node
     existed : collection of str, default ()
-        Labels of calls that are known to have existed: if they are gone, that is an observation, not a mistake.
+        Labels of calls that are known to have existed: if they are gone, the plan says so instead of raising.
 
     Returns
     -------
@@ -282,23 +285,29 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
         notes=tuple(notes),
         anchor=None,
     )
-    _check_calls(study, node, plan, existed)
-    return structs.replace(plan, committed_span=plan.span_of(calls_read(study, ReadAt.TRANSACTIONS)))
+    gone = _check_calls(study, node, plan, existed)
+    return structs.replace(plan, gone=gone, committed_span=plan.span_of(calls_read(study, ReadAt.TRANSACTIONS)))
 
 
-def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> None:
-    """Raise StudyError for all calls that fit the code at none of the versions at which they are read."""
+def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> dict[str, str]:
+    """Raise StudyError for all calls that fit the code at none of the versions at which they are read.
+
+    Returns the problems of those that existed, by fingerprint.
+    """
     problems: dict[str, str] = {}
-    for call in (one for one in study.calls if one.name not in existed):
+    gone: dict[str, str] = {}
+    for call in study.calls:
         request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
         if isinstance(request, ViewFunction | EntryFunction):
             there = readable(_versions_of(call, study, plan), oldest=plan.oldest, head=plan.head)
             executed = call.source.read_at is not ReadAt.TRANSACTIONS  # by this run, with the arguments of the call
             if (problem := call_problem(node, request, there, arguments=executed)) is not None:
-                problems[call.name] = problem
+                known, key = (gone, call.fingerprint) if call.name in existed else (problems, call.name)
+                known[key] = problem
     if problems:
         head, *lines = problem_lines(problems, len(study.calls))
         raise StudyError(f"{node.name}: {head}" if len(study.nodes) > 1 else head, *lines)
+    return gone
 
 
 def _versions_of(call: Call, study: Study, plan: NodePlan) -> Sequence[int]:
