@@ -29,6 +29,7 @@ from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, ste
 from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
+from toolkit.gas.plan._plan import one_version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -565,7 +566,8 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
-    if why := one.why or two.why:
+    alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
+    if why := one.why or two.why or ("" if alone is None else one_version_text(alone)):
         return {"kind": Kind.UNREACHABLE, "not_judged": why}, None
     # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
     # taken is of another ledger of this machine, which has begun again.
@@ -578,7 +580,8 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     fees = FeeChange.of(one.fees(price), two.fees(price), price)
     unmoved = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
     found = {"kind": Kind.CHANGED if fees.changed else unmoved, "stratum": ALL_TRANSACTIONS, "value_changed": None}
-    found |= _side_of_row("before", one, fees.before) | _side_of_row("after", two, fees.after)
+    # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
+    found |= _side_of_row("after", two, fees.after) | _side_of_row("before", one, fees.before)
     found |= _moved({**row, **found})
     relative = fees.after.mean / fees.before.mean - 1 if fees.before.mean > 0 else math.nan
     bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
@@ -599,6 +602,8 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
         why = f"nobody called it{where}; wait until {MIN_SURE_CALLS} transactions have succeeded on each side"
+        if ran.stored is not None:
+            why = f"the snapshot has no transaction of it; write it again when {MIN_SURE_CALLS} have succeeded"
         found |= {"kind": Kind.UNREACHABLE, "not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found

@@ -378,8 +378,7 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.verdict is Verdict.PASSED:
         return ""
     if judgement.reason is Reason.FEW:
-        counts = f"{len(one.octas):,} before and {len(two.octas):,} after"
-        return f"too few transactions succeeded ({counts}); wait until {MIN_SURE_CALLS} have on each side"
+        return few_text(fees)
     failed = judgement.verdict is Verdict.FAILED
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
@@ -387,9 +386,31 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
         return rose if failed else f"more transactions fail ({counts}), which may be chance: wait for more"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
-        return f"{judgement.quantile} of the fee rose by more than {limit}, although {means}"
+        return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
     more = f"; about {judgement.more:,} more would do" if judgement.more else ""
     return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+
+
+_QUANTILES = {"p10": "10th percentile of the fee", "p50": "median fee", "p95": "95th percentile of the fee"}
+
+
+def quantile_text(quantile: str, fees: FeeChange) -> str:
+    """Say by how much a quantile of the fee rose."""
+    before, after = (side.quantile(quantile) for side in (fees.before, fees.after))
+    rose = f"rose from {before:,} to {plural(after, 'octa')} ({relative_change(before, after)})"
+    return f"the {_QUANTILES[quantile]} {rose}"
+
+
+def few_text(fees: FeeChange) -> str:
+    """Say that too few transactions succeeded to compare them."""
+    counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
+    frozen = fees.before.stored and len(fees.before.octas) < MIN_SURE_CALLS
+    wait = (
+        f"write the snapshot again when {MIN_SURE_CALLS} have"
+        if frozen
+        else f"wait until {MIN_SURE_CALLS} have on each side"
+    )
+    return f"too few transactions succeeded ({counts}); {wait}"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:

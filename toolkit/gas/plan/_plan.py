@@ -192,6 +192,11 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return self.head, self.head
         return self.committed.get(call.fingerprint, (self.first, self.last))
 
+    def only_version(self, call: Call) -> int | None:
+        """Return the only version that is read of a committed call, such as the head; None if there are more."""
+        first, last = self.range_of(call)
+        return first if first == last and call.source.read_at is ReadAt.TRANSACTIONS else None
+
     def span_of(self, calls: Sequence[Call]) -> Range | None:
         """Return the first and last version of the ranges of committed calls; None if there are none."""
         ranges = [self.range_of(call) for call in calls]
@@ -213,6 +218,11 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         numbers = page_numbers(first, last)
         chosen = evenly(numbers[0], numbers[-1], self.committed_sample[call.fingerprint])
         return [(max(first, number * PAGE), min(last, number * PAGE + PAGE - 1)) for number in chosen]
+
+
+def one_version_text(version: int) -> str:
+    """Return why the committed transactions of a call show nothing: its plan reads a single version."""
+    return f'the plan reads only the transaction at version {version:,}; give the call versions = "0:-1"'
 
 
 # on a node -----------------------------------------------------------------------------------------------------------
@@ -285,8 +295,10 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
         notes=tuple(notes),
         anchor=None,
     )
-    gone = _check_calls(study, node, plan, existed)
-    return structs.replace(plan, gone=gone, committed_span=plan.span_of(calls_read(study, ReadAt.TRANSACTIONS)))
+    gone, paid = _check_calls(study, node, plan, existed), calls_read(study, ReadAt.TRANSACTIONS)
+    alone = ((call.name, plan.only_version(call)) for call in paid if call.own_range is None)
+    notes += [f"{name}: {one_version_text(version)}" for name, version in alone if version is not None]
+    return structs.replace(plan, notes=tuple(notes), gone=gone, committed_span=plan.span_of(paid))
 
 
 def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> dict[str, str]:
