@@ -22,7 +22,7 @@ from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
-from toolkit.gas._observations import Cause, Part, Source, is_no_answer
+from toolkit.gas._observations import Cause, Part, Source, failed, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
@@ -403,9 +403,9 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
 def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     """Return what became of the calls of a run from its beginning to its end, and the verdict.
 
-    None without limits, and of a run of one version. Views are compared at their first and last version, and committed
-    transactions before the first change with those since the last one. Waivers hold as of the day on which the run was
-    made, so that equal runs have equal reports.
+    None without limits, and of a run of one version. Views are compared at their first and last version, or from their
+    first success on if they failed before, and committed transactions before the first change with those since the last
+    one. Waivers hold as of the day on which the run was made, so that equal runs have equal reports.
     """
     study = run.study
     if study.thresholds is None and not any(call.thresholds for call in study.calls):
@@ -416,12 +416,20 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     several = every[every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)]
     if len(set(several["ledger_version"])) <= 1:
         return None
-    first = several.drop_duplicates(key).reset_index(drop=True)
+    # A view that does not exist yet, or cannot succeed yet, begins with its first success before the end.
+    fails = failed(several) | ~several.duplicated(key, keep="last")
+    first = several.loc[fails.sort_values(kind="stable").index].drop_duplicates(key).reset_index(drop=True)
     beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
-    found = compared(beginning, side_of_run(run, "the end of the run"))
+    end = side_of_run(run, "the end of the run")
+    found = compared(beginning, replace(end, last=end.last[end.last["fingerprint"].isin(several["fingerprint"])]))
     made = run.record.finished_at
     gate = replace(found, after=None).gate(study=study, today=None if made is None else made.date())
-    findings = [replace(one, why=Why.READ_ONCE) if one.why is Why.ADDED else one for one in gate.findings]
+    within: dict[Why | None, Why] = {Why.ADDED: Why.READ_ONCE, Why.FAILED_BEFORE: Why.SUCCEEDED_AT_THE_END}
+    once = within | {Why.NOT_OBSERVED: Why.READ_ONCE}
+    seen = set(every["label"])
+    findings = [
+        replace(one, why=(once if one.label in seen else within).get(one.why, one.why)) for one in gate.findings
+    ]
     return found, replace(gate, findings=tuple(findings))
 
 

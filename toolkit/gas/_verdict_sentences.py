@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, member
@@ -230,7 +230,10 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     if row[f"count_{side}"] == 0:
         return "not called"
     text = "no gas reported" if gas is None else f"{gas:,}"
-    return f"{text} (aborts)" if row[f"success_{side}"] is False else text
+    if row[f"success_{side}"] is not False:
+        return text
+    status = row[f"vm_status_{side}"]  # what never ran has used no gas
+    return f"refused ({name(status)})" if gas == 0 and status else f"{text} (fails)"
 
 
 def cause_lines(here: Shown, name: Renderer, limit: int | None = MAX_CAUSES) -> list[str]:
@@ -304,7 +307,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
         "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call') if gate.not_judged else 'any call'}",
     }[gate.verdict]
-    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{allowed_text(gate)}"]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{_rest_text(gate)}{allowed_text(gate)}"]
     lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
     groups = {"regression": gate.regressions, "not judged": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
@@ -315,6 +318,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
+
+
+def _rest_text(gate: Gate) -> str:
+    """Return how many calls were not judged without keeping the gate from passing; empty if there are none."""
+    counts = Counter(one.verdict for one in gate.without_baseline)
+    rest = ((Verdict.FAILS_AS_LISTED, "failing as before"), (Verdict.NO_BASELINE, "without a baseline"))
+    said = (f"; {counts[verdict]:,} {what}" for verdict, what in rest if counts[verdict])
+    return "".join(said)
 
 
 def why_text(one: Finding, name: Renderer, *, rise: bool = True) -> str:
@@ -349,21 +360,22 @@ def bounds_text(low: float | None, high: float | None) -> str:
 # reasons --------------------------------------------------------------------------------------------------------------
 
 
-def _no_response_text(before: str | None, after: str | None) -> str:
+def _no_response_text(before: str | None, after: str | None) -> tuple[str, str]:
     codes = {"before": before, "after": after}
     silent = ", ".join(f"the {side} side: {code}" for side, code in codes.items() if code)
-    return f"no response on {silent}; run the study again"
+    return f"no response on {silent}", "run the study again"
 
 
-def _no_gas_text(before: int | None, after: int | None) -> str:
+def _no_gas_text(before: int | None, after: int | None) -> tuple[str, str]:
     silent = [side for side, gas in (("before", before), ("after", after)) if gas is None]
-    return f"the node reported no gas on the {' and the '.join(silent)} side; use another node"
+    return f"the node reported no gas on the {' and the '.join(silent)} side", "use another node"
 
 
-def _too_old_text(max_age: timedelta) -> str:
+def _too_old_text(max_age: timedelta) -> tuple[str, str]:
     days = max_age / timedelta(days=1)
     count = "1 day" if days == 1 else f"{days:g} days"
-    return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
+    why = f"it was read more than {count} ago and its versions end at the head"
+    return why, "run the study into the folder again"
 
 
 def _rise_text(before: int, after: int, limit: Threshold) -> str:
@@ -455,25 +467,27 @@ def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Th
 class Why(Enum):
     """What a gate found of a call that did not pass; the value is the wording, or the function that writes it.
 
-    The wording of a call that cannot be judged ends with what to do.
+    A pair is the reason and what to do.
     """
 
     REMOVED = "missing from the after side"
-    ADDED = "not in the baseline; take a new baseline, or waive the call"
-    NOT_IN_SNAPSHOT = "new: not in the snapshot; write the snapshot again, or waive the call"
-    READ_ONCE = "it was read once, so nothing can be compared; read two versions or more"
-    NOT_OBSERVED = "the study names this call, but neither side observed it; run the study again"
+    NOT_IN_STUDY = "no longer in the study", "write the snapshot again, or waive the call"
+    ADDED = "not in the baseline", "take a new baseline, or waive the call"
+    NOT_IN_SNAPSHOT = "new: not in the snapshot", "write the snapshot again, or waive the call"
+    READ_ONCE = "it was read once, so nothing can be compared", "read two versions or more"
+    SUCCEEDED_AT_THE_END = "it succeeds only where the run ends, so nothing can be compared", "read later versions"
+    NOT_OBSERVED = "the study names this call, but neither side observed it", "run the study again"
     NOT_COMPARED = "{text}"
-    AT_THE_HEAD = "simulations run at the head only: compare the ends of two runs, or only the source view@version"
+    AT_THE_HEAD = "simulations run at the head only", "compare the ends of two runs, or only the source view@version"
     TOO_OLD = member(_too_old_text)
     NO_RESPONSE = member(_no_response_text)
     NO_GAS = member(_no_gas_text)
-    FAILED_BEFORE = "failed before, so it has no baseline; take a new baseline, or waive the call"
-    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline; mend the call, or waive it"
+    FAILED_BEFORE = "failed before, so it has no baseline", "take a new baseline, or waive the call"
+    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline", "mend the call, or waive it"
     FAILS = "succeeded before and now fails: {code}"
     GONE = "existed before and can no longer be called: {problem}"
     RISE = member(_rise_text)
-    NO_FEES = "committed transactions are compared only with committed transactions; give one source"
+    NO_FEES = "committed transactions are compared only with committed transactions", "give one source"
     FEES = member(_fees_text)
     NOT_CALLED = member(_not_called_text)
     NOT_REPLAYED = member(_not_replayed_text)
@@ -482,7 +496,9 @@ class Why(Enum):
     PAIRS_FAIL_ALIKE = member(_pairs_fail_alike_text)
     PAIRS_RISE = member(_pairs_rise_text)
 
-    def text(self, figures: Mapping[str, Any]) -> str:
-        """Return the reason in words."""
-        write: Callable[..., str] = self.value if callable(self.value) else self.value.format
-        return write(**figures)
+    def text(self, figures: Mapping[str, Any], *, advised: bool = True) -> str:
+        """Return the reason in words, and what to do unless it is not `advised`."""
+        said: Any = self.value(**figures) if callable(self.value) else self.value
+        if isinstance(said, tuple):
+            return "; ".join(said if advised else said[:1])
+        return str(said) if callable(self.value) else str(said.format(**figures))

@@ -165,7 +165,9 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
     return page.render(verdict_content(comparison, gate), page_colours=page_colours)
 
 
-def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
-    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
-    content = verdict_content(comparison, gate, code, prose, MAX_CAUSES)
+def verdict_markdown(
+    comparison: Comparison | PairedComparison, gate: Gate | None = None, lines: Sequence[str] = ()
+) -> str:
+    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, `lines`, and each cause once."""
+    content = {**verdict_content(comparison, gate, code, prose, MAX_CAUSES), "lines": lines}
     return environment().get_template("verdict.md.j2").render(content).strip()

@@ -222,7 +222,9 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def one_version_text(version: int) -> str:
     """Return why the committed transactions of a call show nothing: its plan reads a single version."""
-    return f'the plan reads only the transaction at version {version:,}; give the call versions = "0:-1"'
+    return (
+        f'the plan reads only the transaction at version {version:,}; give the call a range of versions, such as "0:-1"'
+    )
 
 
 # on a node -----------------------------------------------------------------------------------------------------------
