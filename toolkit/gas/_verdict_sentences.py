@@ -58,6 +58,7 @@ _PAIRED_HEAD = (
 )
 _PAIRED_COUNTS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
 _PAIRED_COLUMNS = (*_PAIRED_COUNTS, "change_least", "change_median", "change_most")
+_MAX_STATUS = 24  # characters of a status in a cell, which are not wrapped
 MAX_NAME = 200  # characters of the name of a side
 MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
@@ -233,7 +234,7 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     if row[f"success_{side}"] is not False:
         return text
     status = row[f"vm_status_{side}"]  # what never ran has used no gas
-    return f"refused ({name(status)})" if gas == 0 and status else f"{text} (fails)"
+    return f"refused ({name(status, _MAX_STATUS)})" if gas == 0 and status else f"{text} (fails)"
 
 
 def cause_lines(here: Shown, name: Renderer, limit: int | None = MAX_CAUSES) -> list[str]:

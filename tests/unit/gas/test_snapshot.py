@@ -212,7 +212,7 @@ def test_a_call_that_fails_as_before_is_counted_and_skipped(tmp_path):
     assert [(one.label, one.verdict) for one in gate.without_baseline] == [("refused", Verdict.FAILS_AS_LISTED)]
     assert repr(gate).splitlines()[0] == "gate passed; 1 call judged; 1 failing as before"
     [cells] = [row.cells for row in found.shown(visible).unchanged if row.call[0] == "refused"]
-    assert cells[1] == cells[2] == "refused (INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE)"
+    assert cells[1] == cells[2] == "refused (INSUFFICIENT_BALANCE_FO…)"
 
 
 def test_committed_calls_of_a_plan_of_one_version_say_what_was_read(tmp_path):
