@@ -220,7 +220,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         ),
         ('"price" = 36\n', "", "not judged: price: new: not in the snapshot"),
         ('"price" = 36', '"price" = { fails = "x" }', "not judged: price: failed before, so it has no baseline"),
-        ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),
+        ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: no longer in the study; write the snapshot again"),
     ],
 )
 def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, found):

@@ -72,7 +72,7 @@ versions = "0:-1"
 """
 VIEW = '[[call]]\nlabel = "one"\nview = "0xc0de::counter::one"\n'
 SENTENCE = (
-    "Committed transactions were observed but not judged, because there are fewer than 16 transactions of each kind: "
+    "Committed transactions were observed but not compared, because there are fewer than 16 transactions of each kind: "
     "10 of bump (gas from "
 )
 
@@ -112,7 +112,7 @@ def test_a_report_says_what_was_not_judged(costlier, runs, tmp_path, more, endin
             {"one": True} if more else {}
         )
     elif more or ending == "html":
-        assert "not judged" in plain.replace(SENTENCE, "")
+        assert "not compared" in plain.replace(SENTENCE, "")
     assert ("No gas change was found: 1 call read" in plain) == bool(more)
 
 
@@ -126,6 +126,10 @@ def test_the_command_line_says_what_was_not_judged(costlier, tmp_path, capsys, m
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
     assert main(["study", "run", "study.toml", "--out", "run", "--quiet"]) == 0
+    printed = capsys.readouterr().out
+    assert "Nothing new was read." in printed
+    assert SENTENCE not in printed
+    assert main(["study", "run", "study.toml", "--out", "run", "--quiet", "--fresh"]) == 0
     printed = capsys.readouterr().out
     assert SENTENCE in printed
     assert "no view's gas, success or error changed" in printed

@@ -302,15 +302,17 @@ def relative_change(before: int | None, after: int | None) -> str:
 
     Examples
     --------
-    >>> relative_change(3, 30), relative_change(100, 103) == percent(3, "+.3g"), relative_change(0, 7)
-    ('×10', True, '+7')
+    >>> relative_change(3, 30), relative_change(4, 33), relative_change(0, 7)
+    ('×10', '×8.3', '+7')
+    >>> relative_change(100, 103) == percent(3, "+.3g")
+    True
     """
     if before is None or after is None:
         return ""
     if before == 0:
         return signed(after - before)
     if after >= 2 * before:
-        return times(round(after / before, 1))
+        return times((20 * after + before) // (2 * before) / 10)  # halves are rounded up
     return percent(100 * (after - before) / before, "+.3g")
 
 

@@ -240,7 +240,11 @@ def snapshot(
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
         text = f"Snapshot: {out} ({plural(len(made.lines), 'call')})"
-        if paid := [visible(line.label) for line in made.lines if isinstance(line.cost, snapshots.Paid)]:
+        plans, calls = run.record.nodes, run.study.calls
+        text = "\n".join([text, *(f"note: {visible(note, 400)}" for plan in plans for note in plan.notes)])
+        unread = {call.name for plan in plans for call in calls if plan.only_version(call) is not None}
+        costs = {line.label: line.cost for line in made.lines if line.label not in unread}
+        if paid := [visible(label) for label, cost in costs.items() if isinstance(cost, snapshots.Paid)]:
             text += f"\n--check cannot judge {listed(paid, 3)} until {MIN_SURE_CALLS} new transactions succeed"
         console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
@@ -251,7 +255,10 @@ def snapshot(
         gate = replace(gate, unjudged_allowed=allow_unjudged)
     _print_written(_written(form, comparison, gate, out, before.places), form)
     outdated = (Kind.CHANGED, Kind.ADDED, Kind.REMOVED)
-    differ = {kind: count for kind, count in comparison.counts.items() if kind in outdated and count}
+    # The fees of committed transactions always differ a little: such a line is not out of date.
+    unsure = comparison.calls["fee_change_low"].le(0) & comparison.calls["fee_change_high"].ge(0)
+    kinds = comparison.calls.loc[~unsure.fillna(value=False), "kind"].value_counts()
+    differ = {kind: int(kinds[kind]) for kind in outdated if kind in kinds}
     if form is Format.TEXT and gate is not None and gate.passed and differ:
         told = ", ".join(f"{plural(count, 'call')} {kind}" for kind, count in differ.items())
         print(f"{out} is out of date: {told}. Write the snapshot again.")

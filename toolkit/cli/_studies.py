@@ -152,11 +152,14 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         facts |= {"not_judged": unjudged_sentences(run.coverage.unjudged, visible), "notes": _notes(run)}
         console.print_json({**facts, **extra})
         return
+    nothing_new = run.earlier is not None and run.earlier.rows == counts["observations"]
+    if nothing_new:
+        lines = []
     for line in [said, *lines] if said else lines:
         console.print_text(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
-    for note in _notes(run):
+    for note in () if nothing_new else _notes(run):
         console.print_text(f"note: {visible(note, 400)}")
     print(_counts_text(run))
 

@@ -22,13 +22,14 @@ from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
-from toolkit.gas._observations import Cause, Part, Source, is_no_answer
+from toolkit.gas._observations import Cause, Part, Source, failed, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
+from toolkit.gas.plan._plan import one_version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -226,14 +227,17 @@ class Comparison:
         too_old = age.labels if age is not None and old and max_age is not None else ()
         rules = rules.renamed(self.other_names)
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
+        plans = () if self.after is None else self.after.record.nodes
+        gone = {(mark, plan.node): why for plan in plans for mark, why in plan.gone.items()}
         found = []
         for row in sentences.by_size(plain_rows(self.calls)):
+            call = row["fingerprint"], row["node"]
             if row["node"] in self.unlike:
                 one = Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=self.unlike[row["node"]])
             elif row["label"] in too_old:
                 one = Finding.of(row, Verdict.NOT_JUDGED, Why.TOO_OLD, max_age=limit)
             else:
-                one = found_in(row, rules, self.fees.get((row["fingerprint"], row["node"])))
+                one = found_in(row, rules, self.fees.get(call), gone.get(call))
             found.append(one)
         found += [Finding(*one, Verdict.NOT_JUDGED, Why.AT_THE_HEAD) for one in self.left_out]
         return judge(found, rules, notes=notes, today=today)
@@ -399,9 +403,9 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
 def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     """Return what became of the calls of a run from its beginning to its end, and the verdict.
 
-    None without limits, and of a run of one version. Views are compared at their first and last version, and committed
-    transactions before the first change with those since the last one. Waivers hold as of the day on which the run was
-    made, so that equal runs have equal reports.
+    None without limits, and of a run of one version. Views are compared at their first and last version, or from their
+    first success on if they failed before, and committed transactions before the first change with those since the last
+    one. Waivers hold as of the day on which the run was made, so that equal runs have equal reports.
     """
     study = run.study
     if study.thresholds is None and not any(call.thresholds for call in study.calls):
@@ -412,12 +416,20 @@ def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
     several = every[every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)]
     if len(set(several["ledger_version"])) <= 1:
         return None
-    first = several.drop_duplicates(key).reset_index(drop=True)
+    # A view that does not exist yet, or cannot succeed yet, begins with its first success before the end.
+    fails = failed(several) | ~several.duplicated(key, keep="last")
+    first = several.loc[fails.sort_values(kind="stable").index].drop_duplicates(key).reset_index(drop=True)
     beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
-    found = compared(beginning, side_of_run(run, "the end of the run"))
+    end = side_of_run(run, "the end of the run")
+    found = compared(beginning, replace(end, last=end.last[end.last["fingerprint"].isin(several["fingerprint"])]))
     made = run.record.finished_at
     gate = replace(found, after=None).gate(study=study, today=None if made is None else made.date())
-    findings = [replace(one, why=Why.READ_ONCE) if one.why is Why.ADDED else one for one in gate.findings]
+    within: dict[Why | None, Why] = {Why.ADDED: Why.READ_ONCE, Why.FAILED_BEFORE: Why.SUCCEEDED_AT_THE_END}
+    once = within | {Why.NOT_OBSERVED: Why.READ_ONCE}
+    seen = set(every["label"])
+    findings = [
+        replace(one, why=(once if one.label in seen else within).get(one.why, one.why)) for one in gate.findings
+    ]
     return found, replace(gate, findings=tuple(findings))
 
 
@@ -562,7 +574,8 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
-    if why := one.why or two.why:
+    alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
+    if why := one.why or two.why or ("" if alone is None else one_version_text(alone)):
         return _not_compared(why), None
     # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
     # taken is of another ledger of this machine, which has begun again.
@@ -575,7 +588,8 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     fees = FeeChange.of(one.fees(price), two.fees(price), price)
     kind = Kind.CHANGED if fees.changed else Kind.UNCHANGED
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
-    found |= _side_of_row("before", one, fees.before) | _side_of_row("after", two, fees.after)
+    # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
+    found |= _side_of_row("after", two, fees.after) | _side_of_row("before", one, fees.before)
     found |= _moved({**row, **found})
     relative = fees.after.mean / fees.before.mean - 1 if fees.before.mean > 0 else math.nan
     bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
@@ -605,6 +619,8 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
         why = f"nobody called it{where}; wait until {MIN_SURE_CALLS} transactions have succeeded on each side"
+        if ran.stored is not None:
+            why = f"the snapshot has no transaction of it; write it again when {MIN_SURE_CALLS} have succeeded"
         found |= {"not_judged": why}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found

@@ -88,8 +88,11 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """What happened, or why the call cannot be judged, in words; may quote the node. Empty if the call passed."""
-        return "" if self.why is None else self.why.text(self.figures)
+        """What happened, or why the call cannot be judged, in words; may quote the node. Empty if the call passed.
+
+        Unless the call is waived, it ends with what to do.
+        """
+        return "" if self.why is None else self.why.text(self.figures, advised=self.waiver is None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,6 +147,11 @@ class Gate:
         return self._found(Verdict.NOT_JUDGED)
 
     @property
+    def without_baseline(self) -> tuple[Finding, ...]:
+        """Calls that were not judged, but do not keep the gate from passing: new, or failing before."""
+        return tuple(one for one in self.findings if one.verdict in _WITHOUT_BASELINE)
+
+    @property
     def waived(self) -> tuple[Finding, ...]:
         """Calls excused by a waiver."""
         return self._found(*_REGRESSED, waived=True) + self._found(Verdict.NOT_JUDGED, waived=True)
@@ -184,13 +192,19 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
     )
 
 
-def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None) -> Finding:
-    """Return the finding on a row of a comparison, with what its committed transactions paid if that is known."""
+def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None, gone: str | None = None) -> Finding:
+    """Return the finding on a row of a comparison.
+
+    `fees` is what its committed transactions paid, and `gone` why it no longer fits the code, if that is known.
+    """
     limits = rules.limits_of(row)
     if row["kind"] == Kind.REMOVED:
-        return Finding.of(row, Verdict.MISSING, Why.REMOVED)
+        dropped = rules.of_snapshot and row["label"] not in rules.named
+        return Finding.of(row, Verdict.MISSING, Why.NOT_IN_STUDY if dropped else Why.REMOVED)
     if row["kind"] == Kind.ADDED:
         return Finding.of(row, Verdict.NO_BASELINE, Why.NOT_IN_SNAPSHOT if rules.of_snapshot else Why.ADDED)
+    if gone and row["error_before"] is None and row["success_before"] is not False:
+        return Finding.of(row, Verdict.FAILED, Why.GONE, problem=gone)
     if Source.COMMITTED in row["source"]:
         return _found_in_fees(row, limits, fees)
     return _found_exactly(row, limits, failures_listed=rules.of_snapshot)

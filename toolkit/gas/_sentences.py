@@ -528,7 +528,7 @@ def _gas_text(gas: int | None) -> str:
 
 
 _UNJUDGED = {
-    ReadAt.TRANSACTIONS: "{} were observed but not judged",
+    ReadAt.TRANSACTIONS: "{} were observed but not compared",
     ReadAt.HEAD: "{} run only at the latest version, so they have no history",
     ReadAt.VERSIONS: "{} with results at fewer than two ledger versions show no change",
 }

@@ -51,6 +51,8 @@ class Ran:
         Version up to which they count for the other side; 0 if they all count for this one.
     why : str
         Why they are not known; empty if they are.
+    only : int or None
+        The version that the plan of the run reads, if it is a single one, such as the head.
     stored : Fees or None
         What they paid, as a snapshot has stored it, at `price` octas per gas unit.
     price : int
@@ -61,6 +63,7 @@ class Ran:
     last: int = 0
     above: int = 0
     why: str = ""
+    only: int | None = None
     stored: Fees | None = None
     price: int = 0
 
@@ -165,7 +168,8 @@ class Side:
             why = call.not_judged if call else ""
             return Ran(why=why or "the changes of code and schedule around its transactions were not read")
         plan = next(plan for plan in run.record.nodes if plan.node == call.node)
-        first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
+        asked = next(one for one in run.study.calls if one.fingerprint == fingerprint)
+        first, end = plan.range_of(asked)
         last = end if self.until is None else min(self.until, end)
         every = run.observations
         rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
@@ -181,7 +185,8 @@ class Side:
         start = max(first, since)
         if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
             return Ran(since=since, last=last, why="transactions since the last change could not be read")
-        return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
+        frame = frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)]
+        return Ran(frame, since, last, only=plan.only_version(asked))
 
 
 def _of_node(found: Mapping[str, T], node: str) -> T | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, member
@@ -58,6 +58,7 @@ _PAIRED_HEAD = (
 )
 _PAIRED_COUNTS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
 _PAIRED_COLUMNS = (*_PAIRED_COUNTS, "change_least", "change_median", "change_most")
+_MAX_STATUS = 24  # characters of a status in a cell, which are not wrapped
 MAX_NAME = 200  # characters of the name of a side
 MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
@@ -232,7 +233,10 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
         count = row[f"count_{side}"]
         return "not called" if count == 0 else plural(count, "transaction") if count else ""
     text = "no gas reported" if gas is None else f"{gas:,}"
-    return f"{text} (aborts)" if row[f"success_{side}"] is False else text
+    if row[f"success_{side}"] is not False:
+        return text
+    status = row[f"vm_status_{side}"]  # what never ran has used no gas
+    return f"refused ({name(status, _MAX_STATUS)})" if gas == 0 and status else f"{text} (fails)"
 
 
 def cause_lines(here: Shown, name: Renderer, limit: int | None = MAX_CAUSES) -> list[str]:
@@ -306,7 +310,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
         "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call') if gate.not_judged else 'any call'}",
     }[gate.verdict]
-    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{allowed_text(gate)}"]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged{_rest_text(gate)}{allowed_text(gate)}"]
     lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
     groups = {"regression": gate.regressions, "not judged": gate.not_judged, "waived": gate.waived}
     for what, found in groups.items():
@@ -317,6 +321,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         why = "every call is waived" if gate.waived else "no call is on both sides"
         lines.append(f"{why}, but a gate needs at least one call to judge")
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
+
+
+def _rest_text(gate: Gate) -> str:
+    """Return how many calls were not judged without keeping the gate from passing; empty if there are none."""
+    counts = Counter(one.verdict for one in gate.without_baseline)
+    rest = ((Verdict.FAILS_AS_LISTED, "failing as before"), (Verdict.NO_BASELINE, "without a baseline"))
+    said = (f"; {counts[verdict]:,} {what}" for verdict, what in rest if counts[verdict])
+    return "".join(said)
 
 
 def why_text(one: Finding, name: Renderer, *, rise: bool = True) -> str:
@@ -351,21 +363,22 @@ def bounds_text(low: float | None, high: float | None) -> str:
 # reasons --------------------------------------------------------------------------------------------------------------
 
 
-def _no_response_text(before: str | None, after: str | None) -> str:
+def _no_response_text(before: str | None, after: str | None) -> tuple[str, str]:
     codes = {"before": before, "after": after}
     silent = ", ".join(f"the {side} side: {code}" for side, code in codes.items() if code)
-    return f"no response on {silent}; run the study again"
+    return f"no response on {silent}", "run the study again"
 
 
-def _no_gas_text(before: int | None, after: int | None) -> str:
+def _no_gas_text(before: int | None, after: int | None) -> tuple[str, str]:
     silent = [side for side, gas in (("before", before), ("after", after)) if gas is None]
-    return f"the node reported no gas on the {' and the '.join(silent)} side; use another node"
+    return f"the node reported no gas on the {' and the '.join(silent)} side", "use another node"
 
 
-def _too_old_text(max_age: timedelta) -> str:
+def _too_old_text(max_age: timedelta) -> tuple[str, str]:
     days = max_age / timedelta(days=1)
     count = "1 day" if days == 1 else f"{days:g} days"
-    return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
+    why = f"it was read more than {count} ago and its versions end at the head"
+    return why, "run the study into the folder again"
 
 
 def _rise_text(before: int, after: int, limit: Threshold) -> str:
@@ -388,15 +401,31 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
         return rose if failed else f"more transactions fail ({counts}), which may be chance: wait for more"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
-        return f"{judgement.quantile} of the fee rose by more than {limit}, although {means}"
+        return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
     more = f"; about {judgement.more:,} more would do" if judgement.more else ""
     return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+
+
+_QUANTILES = {"p10": "10th percentile of the fee", "p50": "median fee", "p95": "95th percentile of the fee"}
+
+
+def quantile_text(quantile: str, fees: FeeChange) -> str:
+    """Say by how much a quantile of the fee rose."""
+    before, after = (side.quantile(quantile) for side in (fees.before, fees.after))
+    rose = f"rose from {before:,} to {plural(after, 'octa')} ({relative_change(before, after)})"
+    return f"the {_QUANTILES[quantile]} {rose}"
 
 
 def few_text(fees: FeeChange) -> str:
     """Say that too few transactions succeeded to compare them."""
     counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-    return f"too few transactions succeeded ({counts}); wait until {MIN_SURE_CALLS} have on each side"
+    frozen = fees.before.stored and len(fees.before.octas) < MIN_SURE_CALLS
+    wait = (
+        f"write the snapshot again when {MIN_SURE_CALLS} have"
+        if frozen
+        else f"wait until {MIN_SURE_CALLS} have on each side"
+    )
+    return f"too few transactions succeeded ({counts}); {wait}"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
@@ -441,24 +470,27 @@ def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Th
 class Why(Enum):
     """What a gate found of a call that did not pass; the value is the wording, or the function that writes it.
 
-    The wording of a call that cannot be judged ends with what to do.
+    A pair is the reason and what to do.
     """
 
     REMOVED = "missing from the after side"
-    ADDED = "not in the baseline; take a new baseline, or waive the call"
-    NOT_IN_SNAPSHOT = "new: not in the snapshot; write the snapshot again, or waive the call"
-    READ_ONCE = "it was read once, so nothing can be compared; read two versions or more"
-    NOT_OBSERVED = "the study names this call, but neither side observed it; run the study again"
+    NOT_IN_STUDY = "no longer in the study", "write the snapshot again, or waive the call"
+    ADDED = "not in the baseline", "take a new baseline, or waive the call"
+    NOT_IN_SNAPSHOT = "new: not in the snapshot", "write the snapshot again, or waive the call"
+    READ_ONCE = "it was read once, so nothing can be compared", "read two versions or more"
+    SUCCEEDED_AT_THE_END = "it succeeds only where the run ends, so nothing can be compared", "read later versions"
+    NOT_OBSERVED = "the study names this call, but neither side observed it", "run the study again"
     NOT_COMPARED = "{text}"
-    AT_THE_HEAD = "simulations run at the head only: compare the ends of two runs, or only the source view@version"
+    AT_THE_HEAD = "simulations run at the head only", "compare the ends of two runs, or only the source view@version"
     TOO_OLD = member(_too_old_text)
     NO_RESPONSE = member(_no_response_text)
     NO_GAS = member(_no_gas_text)
-    FAILED_BEFORE = "failed before, so it has no baseline; take a new baseline, or waive the call"
-    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline; mend the call, or waive it"
+    FAILED_BEFORE = "failed before, so it has no baseline", "take a new baseline, or waive the call"
+    FAILED_ON_BOTH = "failed before and fails now, so it has no baseline", "mend the call, or waive it"
     FAILS = "succeeded before and now fails: {code}"
+    GONE = "existed before and can no longer be called: {problem}"
     RISE = member(_rise_text)
-    NO_FEES = "committed transactions are compared only with committed transactions; give one source"
+    NO_FEES = "committed transactions are compared only with committed transactions", "give one source"
     FEES = member(_fees_text)
     NOT_CALLED = member(_not_called_text)
     NOT_REPLAYED = member(_not_replayed_text)
@@ -467,7 +499,9 @@ class Why(Enum):
     PAIRS_FAIL_ALIKE = member(_pairs_fail_alike_text)
     PAIRS_RISE = member(_pairs_rise_text)
 
-    def text(self, figures: Mapping[str, Any]) -> str:
-        """Return the reason in words."""
-        write: Callable[..., str] = self.value if callable(self.value) else self.value.format
-        return write(**figures)
+    def text(self, figures: Mapping[str, Any], *, advised: bool = True) -> str:
+        """Return the reason in words, and what to do unless it is not `advised`."""
+        said: Any = self.value(**figures) if callable(self.value) else self.value
+        if isinstance(said, tuple):
+            return "; ".join(said if advised else said[:1])
+        return str(said) if callable(self.value) else str(said.format(**figures))

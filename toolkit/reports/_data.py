@@ -405,15 +405,19 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
 
 
 def _unjudged(data: ReportData) -> str:
-    """Return a clause on how many calls were not judged, or an empty string."""
-    count = len(data.labels) - len(data.swept)
-    return f"; {count:,} not judged" if count else ""
+    """Return a clause on how many calls were not searched for steps, or an empty string."""
+    rest = set(data.labels).difference(data.swept)
+    once = {one.label for one in data.unjudged if one.source != Source.COMMITTED} & rest
+    counts = {"read only once (no history)": len(once), "not compared": len(rest - once)}
+    return "".join(f"; {count:,} {what}" for what, count in counts.items() if count)
 
 
 def notes(data: ReportData, name: Renderer) -> list[str]:
     """Return sentences on a report's limits: steps that are intervals, transactions not compared, calls not judged."""
     about = sentences.not_located_sentences(data.steps) + sentences.not_compared_sentences(data.committed, name)
-    return about + sentences.unjudged_sentences(data.unjudged, name)
+    told = {one.label for one in data.verdict[1].not_judged} if data.verdict else set()  # the verdict has the reason
+    unjudged = [one for one in data.unjudged if one.source == Source.COMMITTED or one.label not in told]
+    return about + sentences.unjudged_sentences(unjudged, name)
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:

@@ -49,5 +49,4 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     """
     shown = comparison.shown(code, gate)
     notes = [f"note: {prose(note, MAX_NOTE)}" for note in (*(gate.notes if gate else ()), *shown.notes)]
-    lines = [f"- {line}" for line in (*shown.all_lines, *notes)]
-    return "\n".join([verdict_markdown(comparison, gate), "", *lines]).rstrip() + "\n"
+    return verdict_markdown(comparison, gate, [*shown.all_lines, *notes]) + "\n"

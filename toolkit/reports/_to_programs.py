@@ -18,6 +18,7 @@ from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._verdict_sentences import gate_lines, why_text
+from toolkit.gas.committed._fees import Verdict
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ FORMAT = 1  # increases when a name or a meaning changes, not when a name is add
 # Frames, and events, which are added with their sentences.
 _LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "dates", "verdict"})
 _MAX_LINE = 1_000
+_GROUPS = ("regressions", "not_judged", "waived", "without_baseline")
 
 
 def render(data: ReportData) -> str:
@@ -86,9 +88,9 @@ def comparison_json(comparison: Comparison | PairedComparison, gate: Gate | None
 def comparison_junit(comparison: Comparison | PairedComparison, gate: Gate) -> bytes:
     """Return the verdict of a gate as JUnit XML: one test case per call.
 
-    A regression is a failure, and a call that could not be judged is an error. Waived calls, and those that are
-    allowed although they could not be judged, are skipped, with the reason. The suite's ``system-out`` describes the
-    verdict.
+    A regression is a failure, and a call that could not be judged is an error. Waived calls, those without a baseline,
+    and those that are allowed although they could not be judged, are skipped, with the reason. The suite's
+    ``system-out`` describes the verdict.
 
     Parameters
     ----------
@@ -101,18 +103,19 @@ def comparison_junit(comparison: Comparison | PairedComparison, gate: Gate) -> b
         UTF-8 text, which is identical for equal verdicts.
     """
     suite = ET.Element("testsuite", name=_line(f"gas: {comparison.names[0]} compared with {comparison.names[1]}"))
-    outcomes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    outcomes: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
     for key in comparison.calls[["label", "source", "node"]].itertuples(index=False, name=None):
         outcomes.setdefault(key, [])
     unjudged = "skipped" if gate.unjudged_allowed else "error"
-    for kind, ones in (("failure", gate.regressions), (unjudged, gate.not_judged), ("skipped", gate.waived)):
+    skipped = (*gate.waived, *gate.without_baseline)
+    for kind, ones in (("failure", gate.regressions), (unjudged, gate.not_judged), ("skipped", skipped)):
         for one in ones:
-            outcomes.setdefault((one.label, one.source, one.node), []).append((kind, _reason(one)))
+            outcomes.setdefault((one.label, one.source, one.node), []).append((kind, one))
     for (label, source, node), found in outcomes.items():
         case = ET.SubElement(suite, "testcase", name=_line(label), classname=_line(f"{source} on {node}"), time="0")
         if found:  # committed calls may have several, one for each kind of transaction; the worst is first
-            texts = [_line(text) for _, text in found]
-            ET.SubElement(case, found[0][0], message=texts[0]).text = "\n".join(texts)
+            texts = [_line(_because(one)) for _, one in found]
+            ET.SubElement(case, found[0][0], message=_line(_reason(found[0][1]))).text = "\n".join(texts)
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f".//{tag}"))))
     suite.set("time", "0")
@@ -171,7 +174,7 @@ def comparison_annotations(
         ("warning", "Excused", gate.waived),
     )
     about = [
-        command(level, title, f"{one.label}: {_reason(one)}", one.node, one.label)
+        command(level, title, f"{one.label}: {_because(one)}", one.node, one.label)
         for level, title, ones in kinds
         for one in ones
     ]
@@ -181,6 +184,12 @@ def comparison_annotations(
 def _reason(one: Finding) -> str:
     """Return the reason for the verdict on a call, with the waiver that excuses it."""
     return f"{'waived: ' if one.waiver else ''}{why_text(one, visible)}"
+
+
+def _because(one: Finding) -> str:
+    """Return the reason for the verdict on a call, and why its gas changed if that is known."""
+    judged = one.verdict is not Verdict.NOT_JUDGED
+    return "; ".join([_reason(one), *([one.explanation] if one.explanation and judged else [])])
 
 
 def _line(text: str) -> str:
@@ -208,7 +217,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "unjudged_allowed": gate.unjudged_allowed,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
-        **{name: [_finding(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
+        **{name: [_finding(one) for one in getattr(gate, name)] for name in _GROUPS},
         "notes": list(gate.notes),
     }
 

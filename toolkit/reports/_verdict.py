@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.text import plural, relative_change
 from toolkit.gas._sentences import change_clause, main_steps, steps_of, versions_text, weightiest
-from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, allowed_text, cause_lines, why_text
+from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, allowed_text, cause_lines, quantile_text, why_text
 from toolkit.gas.committed._fees import Verdict
 from toolkit.plots._style import page_colours
 from toolkit.reports._templates import chain, code, environment, prose
@@ -75,12 +75,18 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
     If it is one call, it is named.
     """
     rises = []
+    way_text = ""
     for one in gate.regressions:
+        if one.why is Why.FEES and (way := one.figures["judgement"].quantile):  # the mean may have fallen
+            way_text = f" ({quantile_text(way, one.figures['fees'])})"
+            continue
         before, after = (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
         if one.limit is not None and before is not None and after is not None:
             rises.append((after / max(before, 1), relative_change(round(before), round(after))))
     ends = dict.fromkeys(text for _, text in (min(rises), max(rises))) if rises else ()
     by = f" ({' to '.join(ends)})" if ends else ""
+    if len(gate.regressions) == 1:
+        by = way_text or by
     total, allowed = plural(len(gate.findings), "call"), allowed_text(gate)
     passed = [one for one in gate.findings if one.verdict is Verdict.PASSED]
     told = []
@@ -159,7 +165,9 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
     return page.render(verdict_content(comparison, gate), page_colours=page_colours)
 
 
-def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
-    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, reasons, and each cause once."""
-    content = verdict_content(comparison, gate, code, prose, MAX_CAUSES)
+def verdict_markdown(
+    comparison: Comparison | PairedComparison, gate: Gate | None = None, lines: Sequence[str] = ()
+) -> str:
+    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, `lines`, and each cause once."""
+    content = {**verdict_content(comparison, gate, code, prose, MAX_CAUSES), "lines": lines}
     return environment().get_template("verdict.md.j2").render(content).strip()

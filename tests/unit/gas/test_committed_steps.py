@@ -242,6 +242,20 @@ def test_a_way_that_rises_fails_although_the_mean_hides_it():
     before, after = frame_of([30, 300] * 800), frame_of([90, 240] * 800)
     assert fees_of(before, after).high < 0.05
     assert verdicts(before, after, 5) == [("failed", "way")]
+    assert [side.quantile("p10") for side in (fees_of(before, after).before, fees_of(before, after).after)] == [
+        3_200,
+        9_200,
+    ]
+
+
+def test_what_differs_is_changed_whatever_chance_explains():
+    """Only a few transactions say nothing."""
+    dear, cheap = frame_of([30, 300] * 10), frame_of([30, 240] * 10)
+    fees = fees_of(dear, cheap)
+    assert fees.low < 0 < fees.high
+    assert fees.changed
+    assert not fees_of(dear, dear).changed
+    assert not fees_of(dear, frame_of([30, 240])).changed
 
 
 @pytest.mark.parametrize(("failed", "verdict"), [(0, "passed"), (4, "not judged"), (8, "failed")])

@@ -444,7 +444,7 @@ def test_a_gate_shows_itself_in_words(written):
     """At a prompt: the verdict, the rules, the reasons."""
     lines = repr(written[1]).splitlines()
     assert lines[:2] == [
-        "gate FAILED: 2 regressions; 4 calls judged",
+        "gate FAILED: 2 regressions; 4 calls judged; 1 without a baseline",
         "rules: a rise over 2 % or a new failure is a regression",
     ]
 
@@ -452,7 +452,7 @@ def test_a_gate_shows_itself_in_words(written):
 def test_the_text_opens_with_the_verdict(written):
     """Then what regressed, what is waived, and the table, the worst first."""
     lines = comparison_text(*written).splitlines()
-    assert lines[1] == "gate FAILED: 2 regressions; 4 calls judged"
+    assert lines[1] == "gate FAILED: 2 regressions; 4 calls judged; 1 without a baseline"
     assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
     assert any(line.startswith("not judged: lost: no response on the after side: ") for line in lines)
     assert any(
@@ -471,7 +471,7 @@ def test_a_new_failure_is_no_saving():
     found = compare(frame(row(1, 73, **parts)), frame(row(2, 29, success=False, vm_status="x", io_gas_units=1)))
     assert found.calls[["change", "change_percent"]].isna().all(axis=None)
     [shown] = found.shown(label_text).rows
-    assert shown.cells[1:5] == ("73", "29 (aborts)", "", "")
+    assert shown.cells[1:5] == ("73", "29 (fails)", "", "")
 
 
 def test_only_calls_are_listed_as_unchanged():
@@ -570,9 +570,33 @@ def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
     transfer = EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 1])
     calls = {"a": "0xcafe::registry::size", "s": SimulationRequest(transfer, sender="0xa11ce")}
     run = Study(calls=calls, versions=[3_400, 3_500], thresholds="2%").run(progress=False)
-    _, gate = verdict_within(run)
+    found, gate = verdict_within(run)
     assert (gate.verdict, [one.why for one in gate.not_judged]) == ("could not judge", [Why.READ_ONCE])
+    assert found.counts["added"] == 0
     assert verdict_within(Study(calls=calls, versions=[3_500], thresholds="2%").run(progress=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("versions", "why", "gas"),
+    [
+        ([0, 3, 3_501, 3_502], Why.RISE, 3),
+        ([0, 2, 3], Why.SUCCEEDED_AT_THE_END, None),
+        ([0, 2], Why.FAILED_ON_BOTH, None),
+    ],
+)
+def test_the_beginning_of_a_run_is_the_first_success(versions, why, gas):
+    """Its first version is no baseline of a view that was published later, and the end is none of itself."""
+    study = Study(calls={"a": "0xcafe::registry::size"}, versions=versions, thresholds="2%")
+    _, gate = verdict_within(study.run(progress=False))
+    [found] = gate.findings
+    assert (found.why, found.gas_before) == (why, gas)
+
+
+def test_a_waived_call_has_no_advice():
+    """It is what was advised."""
+    found = gate([], [row(2, label="new")], waivers=[WAIVER | {"call": "new"}]).findings[0]
+    assert (found.why, found.waiver.call) == (Why.ADDED, "new")
+    assert found.reason == "not in the baseline"
 
 
 def test_a_baseline_that_is_newer_is_noted():

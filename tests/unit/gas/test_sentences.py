@@ -174,7 +174,7 @@ def test_what_was_not_judged_is_said():
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
     alone = run_lines(steps_frame([]), coverage_of([table(*paid)]))
     committed = (
-        "Committed transactions were observed but not judged, because the run is not complete; run its study into its "
+        "Committed transactions were observed but not compared, because the run is not complete; run its study into its "
         "folder to have them judged: 2 of pay (gas from 5 to 900)."
     )
     assert alone == ["no call was judged, so no step can be found", committed]

@@ -10,12 +10,15 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.gas.observed import change_manifest
-from toolkit import FindSteps, Run, Study
+from toolkit import EntryFunction, FindSteps, Run, Study
+from toolkit._present.text import visible
+from toolkit.embedded import Ledger, Module, Resource, entry, signer, u64, vector, view
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._observations import Cause
 from toolkit.gas._snapshot import _side as side_of_snapshot
-from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
-from toolkit.gas._verdict_sentences import comparison_text
+from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, run_again, snapshot_text, taken
+from toolkit.gas._verdict_sentences import Why, comparison_text
+from toolkit.gas.committed._fees import Verdict
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
 HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
@@ -146,6 +149,90 @@ def with_rules(run, **options):
     other = Run.open(run.path)
     other.__dict__["study"] = Study(title="Watched", calls=CALLS, versions=FindSteps("3400:-1"), **options)
     return other
+
+
+def shop(purchases, *, with_income=True):
+    """Return a ledger with a shop and its purchases."""
+
+    class Shop(Module, address="0x5407"):
+        class Till(Resource):
+            sales: vector[u64]
+
+        def init_module(self, account: signer) -> None:
+            self.move_to(account, Shop.Till(sales=[]))
+
+        @entry
+        def buy(self, account: signer, amount: u64) -> None:
+            with self.borrow_mut(Shop.Till, "0x5407") as till:
+                till.sales.append(amount)
+
+        if with_income:
+
+            @view
+            def income(self) -> u64:
+                return sum(self.each(self.borrow(Shop.Till, "0x5407").sales))
+
+        @view
+        def count(self) -> u64:
+            return len(self.borrow(Shop.Till, "0x5407").sales)
+
+    ledger = Ledger(fund_new_senders=True)
+    ledger.publish(Shop)
+    for _ in range(purchases):
+        ledger.execute(EntryFunction("0x5407::shop::buy", [100]), sender="0xc057")
+    return ledger
+
+
+def shop_study(ledger, versions="-1", **calls):
+    refused = {"simulate": "0x5407::shop::buy", "sender": "0xc058", "arguments": [1]}
+    calls = {"count": {"view": "0x5407::shop::count"}, "refused": refused} | calls
+    return Study(calls=calls, versions=versions, node=ledger, thresholds="2%")
+
+
+def test_a_function_that_is_gone_is_a_regression_with_its_reason(tmp_path):
+    """The reason is the one that a plan of the study gives, not the code of the node's error."""
+    income = {"view": "0x5407::shop::income"}
+    before = taken(shop_study(shop(2), income=income).run(tmp_path, progress=False))
+    gate = check_snapshot(
+        compare_snapshot(before, run_again(shop_study(shop(2, with_income=False), income=income), before))
+    )
+    [found] = gate.regressions
+    assert (found.label, found.why) == ("income", Why.GONE)
+    assert "0x5407::shop::income: the module has no function `income`" in found.reason
+    assert "count" in found.reason
+
+
+def test_a_call_that_fails_as_before_is_counted_and_skipped(tmp_path):
+    """It never ran, so it is refused, not aborted."""
+    study = shop_study(shop(2))
+    before = taken(study.run(tmp_path, progress=False))
+    found = compare_snapshot(before, run_again(study, before))
+    gate = check_snapshot(found)
+    assert (gate.passed, gate.judged, gate.not_judged) == (True, 1, ())
+    assert [(one.label, one.verdict) for one in gate.without_baseline] == [("refused", Verdict.FAILS_AS_LISTED)]
+    assert repr(gate).splitlines()[0] == "gate passed; 1 call judged; 1 failing as before"
+    [cells] = [row.cells for row in found.shown(visible).unchanged if row.call[0] == "refused"]
+    assert cells[1] == cells[2] == "refused (INSUFFICIENT_BALANCE_FO…)"
+
+
+def test_committed_calls_of_a_plan_of_one_version_say_what_was_read(tmp_path):
+    """The head alone shows nothing; and a snapshot without transactions stays so, whatever runs since."""
+    ledger = shop(2)
+    paid = {"committed": "0x5407::shop::buy"}
+    study = shop_study(ledger, paid=paid)
+    run = study.run(tmp_path, progress=False)
+    before = taken(run)
+    [note] = run.record.nodes[0].notes
+    assert note.startswith(f"paid: the plan reads only the transaction at version {ledger.head:,}")
+    assert list(study.plan().notes) == [f"{run.record.nodes[0].node}: {note}"]
+    for _ in range(10):
+        ledger.execute(EntryFunction("0x5407::shop::buy", [100]), sender="0xc057")
+    [one] = check_snapshot(compare_snapshot(before, run_again(study, before))).not_judged
+    assert one.reason.startswith(f"the plan reads only the transaction at version {ledger.head:,}")
+    longer = shop_study(ledger, paid=paid | {"versions": "0:-1"})
+    [one] = check_snapshot(compare_snapshot(before, run_again(longer, before))).not_judged
+    assert one.label == "paid"
+    assert "write it again when 8 have succeeded" in one.reason
 
 
 def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):

@@ -46,7 +46,7 @@ def judged():
 def test_annotations_are_commands_and_one_verdict(judged):
     """Errors of what fails the gate, warnings of what is excused, notices of the rest."""
     lines = comparison_annotations(*judged).splitlines()
-    assert lines[-1] == "gate FAILED: 3 regressions; 5 calls judged"
+    assert lines[-1] == "gate FAILED: 3 regressions; 5 calls judged; 1 without a baseline"
     kinds = [COMMAND.fullmatch(line)[1] for line in lines[:-1]]
     assert (kinds.count("error"), kinds.count("warning")) == (4, 2)
     assert any("rises: from 100 to 150 gas units (+50, +50 %25) is over 2 %25" in line for line in lines)
@@ -86,6 +86,22 @@ def test_a_cause_of_several_calls_is_listed_once(tmp_path):
         assert text.count("set_gas_schedule") == text.count("publish_package_txn") == 1
         assert ": embedded, version 2,251, read " in text
         assert ": embedded, version 3,502, read " in text
+
+
+def test_a_cause_is_in_the_annotation_and_the_body_of_the_failure(tmp_path):
+    """Below the reason, which is the message; and Markdown has its notes above the causes."""
+    study = toolkit.Study(calls={"size": "0xcafe::registry::size"}, versions=[3_501, 3_502], thresholds="2%")
+    run = study.run(tmp_path / "run", progress=False)
+    comparison = toolkit.compare(run.at(3_501), run.at(3_502))
+    gate = comparison.gate("2%", waivers=[WAIVER], today=TODAY)
+    [cause] = [one.explanation for one in gate.regressions]
+    failure = ET.fromstring(comparison_junit(comparison, gate)).find(".//failure")
+    assert "set_gas_schedule" in cause
+    assert cause in failure.text
+    assert cause not in failure.get("message")
+    assert "set_gas_schedule" in comparison_annotations(comparison, gate).splitlines()[0]
+    text = comparison_markdown(comparison, gate)
+    assert -1 < text.index("- note: ") < text.index("Causes:")
 
 
 def test_a_call_is_explained_by_the_step_since_which_it_succeeds(tmp_path):
@@ -174,9 +190,9 @@ def test_junit_has_a_case_for_each_call(judged):
     outcomes = {case.get("name"): [element.tag for element in case] for case in cases}
     assert outcomes["rises"] == outcomes["fails"] == ["failure"]
     assert outcomes["silent"] == ["error"]
-    assert outcomes["waived"] == outcomes["gone"] == ["skipped"]
-    assert outcomes["same"] == outcomes["new"] == []
-    assert [suite.get(name) for name in ("failures", "errors", "skipped", "time")] == ["3", "1", "2", "0"]
+    assert outcomes["waived"] == outcomes["gone"] == outcomes["new"] == ["skipped"]
+    assert outcomes["same"] == []
+    assert [suite.get(name) for name in ("failures", "errors", "skipped", "time")] == ["3", "1", "3", "0"]
     skipped = next(case for case in cases if case.get("name") == "waived").find("skipped")
     assert skipped.get("message").endswith("known (until 2026-06-01)")
     assert suite.find("system-out").text.startswith("gate FAILED: 3 regressions")

@@ -44,11 +44,12 @@ def test_headline_says_which_when_how_much_and_why() -> None:
     first, second = headline(build(run()), visible)
     assert first == "5 of 10 calls: ×10 at version 2,503, when the gas schedule changed."
     assert (
-        second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4,999; 2 without a change; 3 not judged."
+        second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4,999; 2 without a change; "
+        "2 read only once (no history); 1 not compared."
     )
     assert notes(build(run()), visible) == [
         (
-            "Committed transactions were observed but not judged, because the run is not complete; run its study into "
+            "Committed transactions were observed but not compared, because the run is not complete; run its study into "
             "its folder to have them judged: 52 of registrations (gas from 60 to 606)."
         ),
         (
@@ -110,7 +111,10 @@ def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
     assert headline(build(none), visible) == [
-        "No gas change was found: 7 calls read at ledger versions 0 to 4,999; 3 not judged."
+        (
+            "No gas change was found: 7 calls read at ledger versions 0 to 4,999; 2 read only once (no history); "
+            "1 not compared."
+        )
     ]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
     assert "cannot show a gas change" in headline(build(once), visible)[0]

@@ -71,10 +71,13 @@ class Fees:
         Fee of each call that succeeded, net of its refund, at the reference price; ascending.
     failed : int
         Number of calls that failed.
+    stored : bool
+        Whether they come from a file, so that waiting does not add to them.
     """
 
     octas: NDArray[np.int64]
     failed: int
+    stored: bool = False
 
     @classmethod
     def of(cls, frame: pd.DataFrame, price: int) -> Fees:
@@ -97,7 +100,7 @@ class Fees:
     def from_counts(cls, pairs: Iterable[tuple[int, int]], failed: int) -> Fees:
         """Return fees from pairs of a fee and the number of calls that paid it."""
         octas, counts = np.array([*pairs], np.int64).reshape(-1, 2).T
-        return cls(np.sort(np.repeat(octas, counts)), failed)
+        return cls(np.sort(np.repeat(octas, counts)), failed, stored=True)
 
     def counted(self) -> list[tuple[int, int]]:
         """Return each fee and the number of calls that paid it, ascending."""
@@ -120,6 +123,10 @@ class Fees:
     def mean(self) -> float:
         """Mean fee in octas of the calls that succeeded; NaN without any."""
         return float(self.octas.mean()) if len(self.octas) else math.nan
+
+    def quantile(self, name: str) -> int:
+        """Return a fee of `QUANTILES`, which a call has paid."""
+        return int(np.quantile(self.octas, QUANTILES[name], method="inverted_cdf"))
 
     @property
     def failing(self) -> float:
@@ -186,9 +193,10 @@ class FeeChange:
 
     @property
     def changed(self) -> bool:
-        """Whether the mean fee, or the share of failures, differs by more than chance explains."""
-        differs = self.low > 0 or self.high < 0
-        return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
+        """Whether the mean fee, or the share of failures, differs; of too few calls, by more than chance explains."""
+        enough = not math.isnan(self.low)
+        differs = self.before.mean != self.after.mean or self.before.failing != self.after.failing
+        return (enough and differs) or self.failing_chance < MAX_FAILING_CHANCE
 
     @property
     def fails_more(self) -> bool:

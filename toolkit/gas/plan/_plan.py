@@ -138,6 +138,8 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         None if the transaction could not be read.
     extended_from : int or None
         The head up to which the run was complete before it was extended.
+    gone : dict of str to str
+        Why calls that are known to have existed no longer fit the code, by fingerprint.
     """
 
     node: str
@@ -158,6 +160,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     committed_sample: dict[str, int] = {}
     committed_span: Range | None = None
     extended_from: int | None = None
+    gone: dict[str, str] = {}
 
     @property
     def origin(self) -> Origin:
@@ -189,6 +192,11 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return self.head, self.head
         return self.committed.get(call.fingerprint, (self.first, self.last))
 
+    def only_version(self, call: Call) -> int | None:
+        """Return the only version that is read of a committed call, such as the head; None if there are more."""
+        first, last = self.range_of(call)
+        return first if first == last and call.source.read_at is ReadAt.TRANSACTIONS else None
+
     def span_of(self, calls: Sequence[Call]) -> Range | None:
         """Return the first and last version of the ranges of committed calls; None if there are none."""
         ranges = [self.range_of(call) for call in calls]
@@ -212,6 +220,13 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return [(max(first, number * PAGE), min(last, number * PAGE + PAGE - 1)) for number in chosen]
 
 
+def one_version_text(version: int) -> str:
+    """Return why the committed transactions of a call show nothing: its plan reads a single version."""
+    return (
+        f'the plan reads only the transaction at version {version:,}; give the call a range of versions, such as "0:-1"'
+    )
+
+
 # on a node -----------------------------------------------------------------------------------------------------------
 
 
@@ -226,7 +241,7 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
     study : Study
     node : Node
     existed : collection of str, default ()
-        Labels of calls that are known to have existed: if they are gone, that is an observation, not a mistake.
+        Labels of calls that are known to have existed: if they are gone, the plan says so instead of raising.
 
     Returns
     -------
@@ -282,23 +297,31 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
         notes=tuple(notes),
         anchor=None,
     )
-    _check_calls(study, node, plan, existed)
-    return structs.replace(plan, committed_span=plan.span_of(calls_read(study, ReadAt.TRANSACTIONS)))
+    gone, paid = _check_calls(study, node, plan, existed), calls_read(study, ReadAt.TRANSACTIONS)
+    alone = ((call.name, plan.only_version(call)) for call in paid if call.own_range is None)
+    notes += [f"{name}: {one_version_text(version)}" for name, version in alone if version is not None]
+    return structs.replace(plan, notes=tuple(notes), gone=gone, committed_span=plan.span_of(paid))
 
 
-def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> None:
-    """Raise StudyError for all calls that fit the code at none of the versions at which they are read."""
+def _check_calls(study: Study, node: Node, plan: NodePlan, existed: Collection[str]) -> dict[str, str]:
+    """Raise StudyError for all calls that fit the code at none of the versions at which they are read.
+
+    Returns the problems of those that existed, by fingerprint.
+    """
     problems: dict[str, str] = {}
-    for call in (one for one in study.calls if one.name not in existed):
+    gone: dict[str, str] = {}
+    for call in study.calls:
         request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
         if isinstance(request, ViewFunction | EntryFunction):
             there = readable(_versions_of(call, study, plan), oldest=plan.oldest, head=plan.head)
             executed = call.source.read_at is not ReadAt.TRANSACTIONS  # by this run, with the arguments of the call
             if (problem := call_problem(node, request, there, arguments=executed)) is not None:
-                problems[call.name] = problem
+                known, key = (gone, call.fingerprint) if call.name in existed else (problems, call.name)
+                known[key] = problem
     if problems:
         head, *lines = problem_lines(problems, len(study.calls))
         raise StudyError(f"{node.name}: {head}" if len(study.nodes) > 1 else head, *lines)
+    return gone
 
 
 def _versions_of(call: Call, study: Study, plan: NodePlan) -> Sequence[int]:
