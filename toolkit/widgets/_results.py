@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from html import escape
 from itertools import pairwise
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -565,15 +565,15 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
     from toolkit.plots import _style as style
 
     ax.spines[["top", "right"]].set_visible(False)
-    ordered = frame.sort_values("ledger_version")
-    x = [int(one) for one in ordered["ledger_version"]]
-    y = [nan if pd.isna(one) else int(one) / scale for one in ordered[column]]
+    known = frame[frame[column].notna()].sort_values("ledger_version")
+    absent = [int(one) for one in frame.loc[frame[column].isna(), "ledger_version"]]
+    x = [int(one) for one in known["ledger_version"]]
+    y = [int(one) / scale for one in known[column]]
     apart = [place for place, (one, two) in enumerate(pairwise(x), start=1) if two - one > 1]
-    size = 3 if len(x) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
+    size = 3 if len(frame) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
     ax.plot(x, y, color=colour, linewidth=0, marker="o", markersize=size, gid=column)
-    joined = np.insert(np.array(x, float), apart, nan), np.insert(np.array(y), apart, nan)
+    joined = np.insert(np.array(x, float), apart, nan), np.insert(np.array(y, float), apart, nan)
     ax.plot(*joined, color=colour, linewidth=1.2, drawstyle="steps-post")
-    absent = [at for at, value in zip(x, y, strict=True) if isnan(value)]
     if absent:
         foot = ax.get_xaxis_transform()
         ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
