@@ -224,7 +224,9 @@ class StudyState(functions.FunctionState):
     def saved(self) -> StudyDraft:
         """Return what a link keeps of the form."""
         given = [call and call.model_dump(mode="json", exclude_defaults=True) for call in self.calls]
-        return replace(self.entries, calls=tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given))
+        calls = tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given)
+        kept: StudyDraft = replace(super().saved(), calls=calls)
+        return kept
 
     def restored(self, kept: Mapping[str, Any]) -> Self:
         """Return the state with the entries of a link, which may be damaged or written by hand."""
