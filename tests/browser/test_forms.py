@@ -158,6 +158,24 @@ def test_contracts_of_the_ledger_are_browsed_and_found_by_any_word(form):
     assert builder.function == "0xfa17::vault::deposit"
 
 
+def test_a_field_is_not_wrong_while_its_list_is_open(form):
+    """An emptied field is an error after Simulate; Browse offers what to choose, and closing the list says it again."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    page = shown.page
+    field = page.get_by_role("combobox", name="Function")
+    field.fill("")
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("button", name="Browse").click()
+    expect(page.locator("[data-name='0xfa17::']")).to_be_visible()
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Escape")
+    expect(field).to_have_attribute("aria-invalid", "true")
+
+
 def test_the_name_of_an_account_becomes_its_address(form):
     """On leaving the field, and when Ctrl+Enter is pressed in it."""
     from playwright.sync_api import expect

@@ -97,8 +97,8 @@ class Findings:
         return not self.errors and not self.missing
 
     def add(self, other: Findings) -> None:
-        """Add the errors, missing entries and notes of other findings."""
-        self.errors |= other.errors
+        """Add the errors, missing entries and notes of other findings; the first error at a path stays."""
+        self.errors = other.errors | self.errors
         self.missing |= other.missing
         self.notes |= other.notes
 

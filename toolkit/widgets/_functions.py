@@ -686,6 +686,22 @@ class FunctionState(FormState):
         other = note == OUTDATED and self.made_from.function != self.entries.function
         return UNFILLED if other else note
 
+    def saved(self) -> Any:
+        """Return what a link keeps: of fields that do not make values, not the JSON of before."""
+        draft = self.entries
+        return draft if self.findings.good or draft.lead == "raw" else replace(draft, raw="")
+
+    def _searched(self) -> str:
+        """Return what the search says of a part of a name; empty if it has not looked for what is typed."""
+        draft, hits = self.entries, self.hits
+        typed = draft.function.strip() if draft.calls_function else ""
+        if not typed or function_name(draft) or hits.query.strip() != typed:
+            return ""
+        names = [name for name, _ in hits.hits]
+        if not names:
+            return hits.error
+        return f"choose {names[0]}" if len(names) == 1 else f"choose one of the functions that match {shorten(typed)}"
+
     def forgotten(self) -> Self:
         """Return the state without assets: those of another ledger differ. Code is read again by a check."""
         return dataclasses.replace(self, assets={})
@@ -702,6 +718,8 @@ class FunctionState(FormState):
         typed : bool
             Whether the entries come from the browser.
         """
+        if words := self._searched():
+            found.errors["function"] = words
         draft, last, left = self.entries, self.call, self.left
         other = draft.function != before.entries.function
         looked = {} if other or draft.type_arguments != before.entries.type_arguments else self.looked
@@ -1036,13 +1054,14 @@ class FunctionBuilder(Builder):
             other: FunctionKind = "entry" if kind == "view" else "view"
             others, count = ([], 0) if found or error else matching(listed, query, other)
             if others and not others[0].name.endswith("::"):
-                do = "does" if count == 1 else "do"
-                error = f"No {kind} function matches; {plural(count, f'{other} function')} {do}."
+                several = f"{plural(count, f'{other} function')} do"
+                one = f"the {other} function {others[0].name} does"
+                error = f"No {kind} function matches; {one if count == 1 else several}."
             elif not found and not error:
                 known = [(module.name, function.name) for module, _ in listed for function in module.exposed_functions]
                 meant = did_you_mean(_WORDS.split(words)[-1], sorted({name for names in known for name in names}))
                 error = f"No matching function{meant and f'; {meant}'}"
-        self._note(hits=Hits(query, tuple(found), error, total))
+        self._learn(hits=Hits(query, tuple(found), error, total))
 
     def _places(self) -> dict[str, str]:
         """Return the addresses of the known accounts that have contracts, with the accounts' names."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import pandas as pd
 from msgspec.structs import replace
 from traitlets import Instance
 
@@ -25,6 +26,7 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
+from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -38,7 +40,7 @@ from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import read_plan
-from toolkit.widgets._results import failures_of_run, run_pages, version_words
+from toolkit.widgets._results import failures_of_run, is_one_version, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -222,7 +224,9 @@ class StudyState(functions.FunctionState):
     def saved(self) -> StudyDraft:
         """Return what a link keeps of the form."""
         given = [call and call.model_dump(mode="json", exclude_defaults=True) for call in self.calls]
-        return replace(self.entries, calls=tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given))
+        calls = tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given)
+        kept: StudyDraft = replace(super().saved(), calls=calls)
+        return kept
 
     def restored(self, kept: Mapping[str, Any]) -> Self:
         """Return the state with the entries of a link, which may be damaged or written by hand."""
@@ -241,8 +245,9 @@ class StudyState(functions.FunctionState):
         """Return the versions of the study, or None; errors and missing entries are added to `found`."""
         draft, last = self.entries, None if self.given is None else self.given.versions
         typed = draft.span.strip()
-        if last is not None and (draft.plan, draft.span) == _typed_versions(last):
-            return last
+        # At the head, the fields of the versions are not shown.
+        if self.at_head or (last is not None and (draft.plan, draft.span) == _typed_versions(last)):
+            return last or VersionChoice(find_steps="0:-1")
         if not typed:
             found.missing["span"] = "expected versions, such as 0:-1 for all versions"
             return None
@@ -258,6 +263,13 @@ class StudyState(functions.FunctionState):
             return None
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
         return validated(partial(VersionChoice, find_steps=plan, **bounds), found, "span")
+
+    @property
+    def at_head(self) -> bool:
+        """Whether all calls are simulations, which run at the head only."""
+        chosen = int(self.entries.chosen)
+        others = [call for place, call in enumerate(self.calls) if place != chosen]
+        return self.entries.source == "simulate" and all(call and call.kind == "simulate" for call in others)
 
     @property
     def wanted(self) -> str | None:
@@ -293,8 +305,7 @@ class StudyState(functions.FunctionState):
             ("", inside),
             ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
             *([("", remove)] if several else []),
-            ("span", parts.mono("Versions", span)),
-            ("plan", parts.select("Read", _PLANS)),
+            *([] if self.at_head else [("span", parts.mono("Versions", span)), ("plan", parts.select("Read", _PLANS))]),
         )
 
 
@@ -432,7 +443,8 @@ class GasExplorer(functions.FunctionBuilder):
             return []
         calls = listed([short_addresses(call.name) for call in self.study.calls], _MAX_LISTED)
         draft = self._now.entries
-        return [("Calls", calls), ("Versions", draft.span), ("Read", _PLANS[draft.plan])]
+        versions = [] if self._now.at_head else [("Versions", draft.span), ("Read", _PLANS[draft.plan])]
+        return [("Calls", calls), *versions]
 
     def _origin_of(self, answer: Answer) -> str:
         run = answer.result
@@ -603,16 +615,23 @@ def _outcome(run: Run) -> tuple[str, str]:
     count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
     if 0 < len(errors) == len(run.observations):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    lost, steps = failures_of_run(run), run.steps
-    at = len(steps["version_after"].unique())
-    where = f" at {plural(at, 'version')}" if at != len(steps) else ""
-    steps_found = plural(len(steps), "step") if at else "No steps"
-    words = f"{steps_found} in gas{where}, from {count}"
+    frame, lost, groups = run.observations, failures_of_run(run), step_groups(run.steps)
+    if frame.empty:
+        return "hint", "No transactions were found in these versions."
+    changes, at = sum(len(group.changes) for group in groups), len({group.version_after for group in groups})
+    where = f" at {plural(at, 'version')}" if at != changes else ""
+    further = sum(node.further_requests or 0 for node in run.record.nodes)
+    more = f", and {further:,} more to find the versions" if further else ""
+    words = f"{plural(changes, 'change') if changes else 'No change'} in gas{where}, from {count}{more}"
     kind = "good"
+    if is_one_version(frame):
+        gas = frame["gas_used"].iloc[0]
+        what = plural(int(gas), "gas unit") if len(frame) == 1 and not pd.isna(gas) else count
+        words = f"{what} at {version_words(frame['ledger_version'])}"
     if lost.available_since is not None:
         versions = [f"{version:,}" for version in sorted(lost.available_since.unique())]
         before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
-        kind, words = "hint", f"{words}; {len(lost.reads):,} not available before {before}"
+        words += f"; {len(lost.reads):,} not available before {before}"
     elif len(lost.reads):
         kind, words = "mixed", f"{words}; {len(lost.reads):,} failed"
     if len(lost.transactions):

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from html import escape
 from itertools import pairwise
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -413,7 +413,10 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
 def frame_outcome(frame: pd.DataFrame, *, unavailable: bool = False) -> tuple[str, str]:
     """Return the kind of message and the words that describe the outcome of a read over versions."""
     count, words = len(failures(frame)), frame_words(frame, unavailable=unavailable)[0]
-    return "hint" if unavailable else "bad" if count == len(frame) else "mixed" if count else "good", words
+    nothing = count == len(frame)
+    if unavailable:
+        return "hint" if nothing else "good", words
+    return "bad" if nothing else "mixed" if count else "good", words
 
 
 def _failures_page(failures: pd.DataFrame, title: str, *, counted: str = "Reads") -> list[Page]:
@@ -565,15 +568,15 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
     from toolkit.plots import _style as style
 
     ax.spines[["top", "right"]].set_visible(False)
-    ordered = frame.sort_values("ledger_version")
-    x = [int(one) for one in ordered["ledger_version"]]
-    y = [nan if pd.isna(one) else int(one) / scale for one in ordered[column]]
+    known = frame[frame[column].notna()].sort_values("ledger_version")
+    absent = [int(one) for one in frame.loc[frame[column].isna(), "ledger_version"]]
+    x = [int(one) for one in known["ledger_version"]]
+    y = [int(one) / scale for one in known[column]]
     apart = [place for place, (one, two) in enumerate(pairwise(x), start=1) if two - one > 1]
-    size = 3 if len(x) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
+    size = 3 if len(frame) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
     ax.plot(x, y, color=colour, linewidth=0, marker="o", markersize=size, gid=column)
-    joined = np.insert(np.array(x, float), apart, nan), np.insert(np.array(y), apart, nan)
+    joined = np.insert(np.array(x, float), apart, nan), np.insert(np.array(y, float), apart, nan)
     ax.plot(*joined, color=colour, linewidth=1.2, drawstyle="steps-post")
-    absent = [at for at, value in zip(x, y, strict=True) if isnan(value)]
     if absent:
         foot = ax.get_xaxis_transform()
         ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
@@ -597,7 +600,9 @@ def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
     )
     title = "Failed" if lost.available_since is None else "Not available"
     return [
-        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run, named))),
+        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run, named)))
+        if not is_one_version(frame)
+        else Page("Gas", html.page(_run_gas(frame), _run_notes(run))),
         *_failures_page(reads, title),
         *_failures_page(transactions, "Failed on the ledger", counted="Transactions"),
     ]
@@ -606,6 +611,11 @@ def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
 def failures_of_run(run: Run) -> Failures:
     """Return which observations of a run failed, and how."""
     return failures_of(run.observations, run.steps if run.complete else pd.DataFrame())
+
+
+def is_one_version(observations: pd.DataFrame) -> bool:
+    """Return whether all calls were read at the same version only: gas has no history, and no figure."""
+    return len(observations["ledger_version"].unique()) == 1
 
 
 def _run_figure(run: Run) -> Html:
@@ -625,6 +635,14 @@ def _run_figure(run: Run) -> Html:
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
     return html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
+
+
+def _run_gas(observations: pd.DataFrame) -> Html:
+    """Return a table with the gas of each call at the one version at which all were read."""
+    gas = zip(observations["label"], observations["gas_used"], strict=True)
+    rows = [(html.breakable(label), "" if pd.isna(one) else html.number(one)) for label, one in gas]
+    at = version_words(observations["ledger_version"])
+    return html.table({"Call": "", "Gas used": "number"}, rows[:MAX_ROWS], f"Gas at {at}")
 
 
 def _run_ends(observations: pd.DataFrame) -> Html:
@@ -653,6 +671,11 @@ def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
+    return html.page(Html(items) or html.paragraph("No steps were found."), rest, _run_notes(run))
+
+
+def _run_notes(run: Run) -> Html:
+    """Return what limits the findings of a run."""
     committed = run.record.committed_series if run.complete else ()
     notes = [
         *([] if run.complete else ["The run was stopped before it looked for causes."]),
@@ -663,9 +686,7 @@ def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
         *map(html.safe, [*(note for node in run.record.nodes for note in node.notes), *run.notes]),
     ]
     model = html.model_note() if is_model(run.observations) else ""
-    said = "".join(f"<p>{note}</p>" for note in notes)
-    found = items or html.paragraph("No steps were found.")
-    return html.page(found, rest, said, model)
+    return html.page("".join(f"<p>{note}</p>" for note in notes), model)
 
 
 def _name(text: str, limit: int = 300, /) -> str:

@@ -77,7 +77,7 @@ class SignerDraft(Struct, frozen=True):
 
 
 class SimulationDraft(functions.FunctionDraft, frozen=True):
-    """Entries for a simulation."""
+    """Entries for a simulation. In a link, ``kept`` is the number of calls that ran before it, which are left out."""
 
     sender: str = ""
     payload: Payload = "entry"
@@ -100,6 +100,7 @@ class SimulationDraft(functions.FunctionDraft, frozen=True):
     fee_payer_key: KeyDraft = KeyDraft()
     secondary: tuple[SignerDraft, ...] = ()
     committed: str = ""
+    kept: int = 0
 
     @property
     def calls_function(self) -> bool:
@@ -593,6 +594,10 @@ class SimulationState(functions.FunctionState):
     filled: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
     version: int | None = None
     earlier: tuple[SimulationRequest, ...] = ()
+
+    def saved(self) -> Any:
+        """Return what a link keeps of the form."""
+        return replace(super().saved(), kept=len(self.earlier))
 
     def read(self, before: functions.FunctionState, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""

@@ -295,7 +295,7 @@ class Workbench(Pictured):
                     builder = self._builder(tab)
                     builder._apply(Restored(entries))  # noqa: SLF001 - a part of the same widget
                     if entries:
-                        builder._say("hint", f"Entries restored: press {builder._form.actions[0][1]} for the result.")  # noqa: SLF001
+                        builder._say("hint", _restored_words(builder._form.actions[0][1], entries.get("kept", 0)))  # noqa: SLF001
                 self.selected = link.tab
         except InputError as error:
             self._end(str(error))
@@ -446,6 +446,13 @@ class Workbench(Pictured):
                 self.cancel()
             case Message(do="open") if message.tab in _BUILDERS and self.node is not None:
                 self._builder(message.tab)
+
+
+def _restored_words(action: str, kept: int) -> str:
+    """Return what is said of a form that a link filled, which has lost the calls `kept` for a sequence."""
+    calls = "the call" if kept == 1 else f"the {kept:,} calls"
+    lost = f", without {calls} kept for the sequence" if kept else ""
+    return f"Entries restored{lost}: press {action} for the result."
 
 
 def _target_of(node: Node) -> str:

@@ -316,6 +316,7 @@ function render({ model, el }) {
     listed.input.removeAttribute("aria-activedescendant");
     [active, marked] = [-1, undefined];
     makeRoom();
+    findings();
   }
   function pick(name) {
     search.stop();
@@ -357,6 +358,7 @@ function render({ model, el }) {
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
     mark([...listed.list.querySelectorAll("[role=option]")]);
     makeRoom();
+    findings();
   }
   /** The form clips content beyond its end, so it grows while the hits are shown. */
   function makeRoom() {
@@ -502,7 +504,8 @@ function render({ model, el }) {
     for (const [path, { input, message, wrap, offers }] of controls) {
       const typing = path === halfway && document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
       const old = stays && unread.has(path); // what is said of the entry before
-      const error = old || (typing && !strict) ? "" : of(path);
+      const listing = listed && listed.input === input && !listed.list.hidden; // what to choose from is there
+      const error = old || listing || (typing && !strict) ? "" : of(path);
       const text = (error || (!old && notes[path]) || "").replaceAll("`", "'");
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));

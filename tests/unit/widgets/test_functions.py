@@ -259,12 +259,24 @@ def test_contracts_of_the_known_accounts_are_found(form, query, name, words):
 
 
 def test_a_search_counts_the_functions_of_the_other_kind(form):
-    """A form that accepts entry functions says how many view functions match."""
+    """A form that accepts entry functions says how many view functions match, or which one does."""
     made = form("0x1::aptos_account::transfer")
     press(made, "search", query="share_price")
-    assert (made._hits.hits, "1 view function" in made._hits.error) == ((), True)
+    assert (made._hits.hits, "0xfa17::vault::share_price" in made._hits.error) == ((), True)
     press(made, "search", query="qqqqq")
     assert made._hits.hits == ()
+
+
+def test_what_the_search_found_stays_at_the_field():
+    """A part of a name is no function id: the field says what it is a part of, or of which other kind."""
+    made = ViewBuilder(toolkit.connect())
+    for typed, words in (("vault::dep", "0xfa17::vault::deposit"), ("share_pr", "0xfa17::vault::share_price")):
+        made.function = typed
+        press(made, "search", query=typed)
+        assert words in made.errors["function"]
+    made.function = "share"
+    assert made.errors["function"].startswith("not a function id")
+    made.close()
 
 
 @pytest.mark.parametrize("query", ["trasnfer", "0x1::coin::trasnfer", "aptos_acount"])

@@ -165,6 +165,15 @@ def test_only_reads_of_adjacent_versions_are_joined(versions, gaps):
     assert (line.get_drawstyle(), int(np.isnan(line.get_xdata()).sum())) == ("steps-post", gaps)
 
 
+def test_a_line_ends_at_reads_that_succeeded():
+    """A failed read is a cross: no line leads to it, or across it."""
+    frame = pd.DataFrame({"ledger_version": [7, 8, 9, 10, 11, 12], "value": [None, 1, 2, None, 3, None]})
+    points, line, crosses = _history_figure(frame, "what", model=False).axes[0].lines
+    assert points.get_xdata().tolist() == [8, 9, 11]
+    assert crosses.get_xdata().tolist() == [7, 10, 12]
+    assert [None if np.isnan(one) else int(one) for one in line.get_xdata()] == [8, 9, None, 11]
+
+
 @pytest.mark.parametrize(("model", "title"), [(True, "Model gas (gas units)"), (False, "Gas used (gas units)")])
 def test_the_gas_of_a_model_is_called_so(model, title):
     """In the figure of a form, as in all figures."""

@@ -218,7 +218,7 @@ def test_a_plan(builder):
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Not available", 1)]
-    assert builder._status == Status("hint", "9 reads, versions 0 to 4,999; 1 not available")
+    assert builder._status == Status("good", "9 reads, versions 0 to 4,999; 1 not available")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
@@ -261,7 +261,7 @@ def test_versions_before_the_function_existed_did_not_fail(node, recwarn):
     study.study = toolkit.Study(calls=["0xfa17::vault::share_price"], versions="0:40/10", node=node)
     study.run()
     for form in (builder, study):
-        assert form._status.kind == "hint"
+        assert form._status.kind == "good"
         assert "4 not available" in form._status.text
         assert [(one.title, one.count) for one in form._pages if one.kept] == [("Not available", 4)]
         assert "can&#x27;t be found" in form._picture()
