@@ -67,7 +67,7 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
     keys.press("Control+Enter")
     shown.page.wait_for_function("() => window.sent === 0")
     assert [call.name for call in explorer.study.calls] == ["registry::size", "supply"]
-    expect(page.get_by_role("status").first).to_contain_text("2 changes in gas at 1 version, from 42 reads.")
+    expect(page.get_by_role("status").first).to_contain_text("2 steps in gas at 1 version, from 42 reads.")
     expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
     page.screenshot(path=shots / "gas_explorer_keyboard.png", full_page=True)
     step = page.locator("details.ltk-step[open]")

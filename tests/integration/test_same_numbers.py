@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from markupsafe import Markup
 import toolkit
 from toolkit import reports
 from toolkit.cli import _studies as studies
-from toolkit.gas._sentences import brief_lines, step_lines
+from toolkit.gas._sentences import brief_lines
 from toolkit.gas._study_file import write_starter
 from toolkit.widgets._gas_explorer import _outcome
 
@@ -57,21 +56,16 @@ def of_calls(page, name):
     return found
 
 
-def test_changes_are_counted_as_they_are_listed(run, page, capsys):
-    """In the terminal, whose indented lines are changes, in the page, and in the form."""
+def test_steps_are_the_rows_of_the_frame(run, page, capsys):
+    """In the terminal, in the page and in JSON."""
     studies._print_run(run, {}, as_json=False)
-    changes = Counter(line.split(": ")[0].split(" (")[0].strip() for line in step_lines(run.steps) if line[0] == " ")
-    count = changes.total()
-    assert f"{count} changes in {len(run.observations):,} observations" in capsys.readouterr().out
-    assert {label: count for label, count in of_calls(page, "changes").items() if count} == changes
-    assert re.match(rf"{count} changes\b", _outcome(run)[1])
-
-
-def test_steps_are_the_rows_of_the_frame(run, capsys):
-    """In JSON, of the run and of the report."""
+    assert f"{len(run.steps)} steps in {len(run.observations):,} observations" in capsys.readouterr().out
+    by_call = run.steps.groupby("label").size().to_dict()
+    assert {label: count for label, count in of_calls(page, "steps").items() if count} == by_call
     studies._print_run(run, {}, as_json=True)
     assert len(json.loads(capsys.readouterr().out)["steps"]) == len(run.steps)
     assert sum(call.steps for call in reports.build(run).calls) == len(run.steps)
+    assert re.match(rf"{len(run.steps)} steps\b", _outcome(run)[1])
 
 
 def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, capsys):

@@ -170,15 +170,12 @@ def _notes(run: Run) -> list[str]:
 
 
 def _counts_text(run: Run) -> str:
-    """Return the number of changes, observations and failures of a run, the versions of its plan, and its folder."""
-    from toolkit.gas._steps import changes_of
-
+    """Return the number of steps, observations and failures of a run, the versions of its plan, and its folder."""
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
     ends = [at for node in run.record.nodes for at in (node.first, node.last, *(node.committed_span or ()))]
-    changes = plural(len(changes_of(run.steps)), "change")
-    return f"{changes} in {observations} at {version_span(min(ends), max(ends))}: {run.path}"
+    return f"{plural(len(run.steps), 'step')} in {observations} at {version_span(min(ends), max(ends))}: {run.path}"
 
 
 def study_new(

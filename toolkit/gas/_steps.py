@@ -362,11 +362,6 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     return tuple(_group(key[2], key[3], key[4], groups[key]) for key in sorted(groups))
 
 
-def changes_of(steps: pd.DataFrame) -> list[StepChange]:
-    """Return the changes that reports list for these steps: parts of one transaction and drifts are merged."""
-    return [change for group in step_groups(steps) for change in group.changes]
-
-
 def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]) -> StepGroup:
     first = rows[0]
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}

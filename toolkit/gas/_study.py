@@ -33,7 +33,7 @@ from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, failures_of, last_observations
 from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
-from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, changes_of, coverage_of, steps_of
+from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
 from toolkit.gas._study_file import StudyFields, VersionChoice
 from toolkit.gas._timeline import change_row
 from toolkit.gas.plan._estimate import Plan, estimate
@@ -589,11 +589,7 @@ class Run:
         if self.complete:
             lost = failures_of(self.observations, self.steps)
             early = "failed" if lost.available_since is None else "not available"
-            counts = {
-                "observations": len(self.observations),
-                "changes": len(changes_of(self.steps)),
-                early: len(lost.reads),
-            }
+            counts = {"observations": len(self.observations), "steps": len(self.steps), early: len(lost.reads)}
             counts |= {"failed on the ledger": len(lost.transactions)} if len(lost.transactions) else {}
         nodes = [f"{one.node}: chain {one.chain_id}, {one.first:,} to {one.last:,}" for one in self.record.nodes]
         facts = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._compare import verdict_within
 from toolkit.gas._observations import Source, failed
 from toolkit.gas._series import is_model
-from toolkit.gas._steps import StepGroup, Unjudged, changes_of, step_groups
+from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
 from toolkit.plots._time import known_times
 
@@ -140,8 +139,7 @@ MAX_SPLITS = 200  # the last simulations; more would dominate the page
 class CallSummary:
     """One call from one source: its gas (gas units; None if it never returned a result), steps and failures.
 
-    `changes` counts the steps as the report lists them: parts of one transaction and drifts are merged. Gas is that of
-    the calls that succeeded, or of all if none did.
+    Gas is that of the calls that succeeded, or of all if none did.
     `judged` is False if the call was not searched for steps; `steps` is then 0.
     """
 
@@ -156,7 +154,6 @@ class CallSummary:
     min_gas: int | None
     max_gas: int | None
     steps: int
-    changes: int
     failures: int
     judged: bool
 
@@ -460,7 +457,6 @@ def _calls(
     observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
 ) -> tuple[CallSummary, ...]:
     counted = steps.groupby(["label", "source"]).size().to_dict()
-    changed = Counter((change.label, change.source) for change in changes_of(steps))
     several = len(observations["node"].unique()) > 1
     key = ["label", "source", "node"]
     missed = failed(observations)
@@ -476,8 +472,7 @@ def _calls(
         failures=("failed", "sum"),
     )
     steps_of_calls = [counted.get(key[:2], 0) for key in found.index]
-    found = found.assign(steps=steps_of_calls, changes=[changed[key[:2]] for key in found.index])
-    found = found.assign(judged=[key not in unjudged for key in found.index]).reset_index()
+    found = found.assign(steps=steps_of_calls, judged=[key not in unjudged for key in found.index]).reset_index()
     return tuple(CallSummary(**row) for row in plain_rows(found if several else found.assign(node="")))
 
 

@@ -26,7 +26,6 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -615,14 +614,14 @@ def _outcome(run: Run) -> tuple[str, str]:
     count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
     if 0 < len(errors) == len(run.observations):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    frame, lost, groups = run.observations, failures_of_run(run), step_groups(run.steps)
+    frame, lost, steps = run.observations, failures_of_run(run), run.steps
     if frame.empty:
         return "hint", "No transactions were found in these versions."
-    changes, at = sum(len(group.changes) for group in groups), len({group.version_after for group in groups})
-    where = f" at {plural(at, 'version')}" if at != changes else ""
+    at = len(steps["version_after"].unique())
+    where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     further = sum(node.further_requests or 0 for node in run.record.nodes)
     more = f", and {further:,} more to find the versions" if further else ""
-    words = f"{plural(changes, 'change') if changes else 'No change'} in gas{where}, from {count}{more}"
+    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
     kind = "good"
     if is_one_version(frame):
         gas = frame["gas_used"].iloc[0]

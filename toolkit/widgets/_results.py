@@ -679,6 +679,7 @@ def _run_notes(run: Run) -> Html:
     committed = run.record.committed_series if run.complete else ()
     notes = [
         *([] if run.complete else ["The run was stopped before it looked for causes."]),
+        *(["Steps are counted for each part of a committed transaction's gas."] if committed else []),
         *map(html.safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),

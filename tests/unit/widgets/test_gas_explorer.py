@@ -257,7 +257,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == Status("good", f"2 changes in gas, from {len(form.result.observations)} reads.")
+    assert form._status == Status("good", f"2 steps in gas, from {len(form.result.observations)} reads.")
     assert [one.title for one in form._pages] == ["Steps"]
     steps = page(form, "Steps")
     for line in form.result.explain().splitlines():
@@ -587,15 +587,15 @@ def test_readings_without_an_answer_are_not_a_success(made):
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("mixed", "1 change in gas, from 2 reads; 1 failed.")
+    assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
     mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
     mixed.run()
     assert mixed._status == Status(
         "good",
-        "3 changes in gas, from 9 reads, and 26 more to find the versions; 1 not available before version 14.",
+        "3 steps in gas, from 9 reads, and 26 more to find the versions; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
-    assert {"changes": "3", "not available": "1"}.items() <= dict(facts).items()
+    assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
     mixed._do_add(None)
     assert mixed._status == Status()
     mixed.close()
@@ -645,7 +645,7 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     form.run()
     run = form.result
     assert len(run.steps) == 2
-    assert form._status.text.startswith("2 changes in gas, ")
+    assert form._status.text.startswith("2 steps in gas, ")
     assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed": 1}
     assert "E_TAKEN" in page(form, "Failed")
     ends = page(form, "Steps")
@@ -664,21 +664,21 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 changes in gas at 1 version, from 4 reads, and 20 more to find the versions."
+    assert form._status.text == "2 steps in gas at 1 version, from 4 reads, and 20 more to find the versions."
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20
     form.close()
 
 
-def test_parts_of_one_change_are_counted_once():
-    """As the page, the terminal and the report list them: six changes of ten parts at two versions."""
+def test_parts_of_committed_gas_are_counted_as_rows():
+    """Ten steps of execution, io and storage at two versions, as the frame and the report count them; the page says so."""
     node = toolkit.connect()
     study = Study(calls=[{"committed": "0x1::aptos_account::transfer"}], versions="0:-1", node=node)
     form = GasExplorer(node, study=study)
     form.run()
-    assert form._status.text.startswith("6 changes in gas at 2 versions, from ")
-    listed = [line for line in form.result.explain().splitlines() if line.startswith("  ")]
-    assert (len(listed), sum(call.changes for call in build(form.result).calls)) == (6, 6)
+    assert form._status.text.startswith("10 steps in gas at 2 versions, from ")
+    assert (len(form.result.steps), sum(call.steps for call in build(form.result).calls)) == (10, 10)
+    assert "each part" in page(form, "Steps")
     form.close()
     node.close()
 
