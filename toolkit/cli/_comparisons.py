@@ -255,10 +255,7 @@ def snapshot(
         gate = replace(gate, unjudged_allowed=allow_unjudged)
     _print_written(_written(form, comparison, gate, out, before.places), form)
     outdated = (Kind.CHANGED, Kind.ADDED, Kind.REMOVED)
-    # The fees of committed transactions always differ a little: such a line is not out of date.
-    unsure = comparison.calls["fee_change_low"].le(0) & comparison.calls["fee_change_high"].ge(0)
-    kinds = comparison.calls.loc[~unsure.fillna(value=False), "kind"].value_counts()
-    differ = {kind: int(kinds[kind]) for kind in outdated if kind in kinds}
+    differ = {kind: count for kind, count in comparison.counts.items() if kind in outdated and count}
     if form is Format.TEXT and gate is not None and gate.passed and differ:
         told = ", ".join(f"{plural(count, 'call')} {kind}" for kind, count in differ.items())
         print(f"{out} is out of date: {told}. Write the snapshot again.")

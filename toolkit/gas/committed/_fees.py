@@ -193,10 +193,9 @@ class FeeChange:
 
     @property
     def changed(self) -> bool:
-        """Whether the mean fee, or the share of failures, differs; of too few calls, by more than chance explains."""
-        enough = not math.isnan(self.low)
-        differs = self.before.mean != self.after.mean or self.before.failing != self.after.failing
-        return (enough and differs) or self.failing_chance < MAX_FAILING_CHANCE
+        """Whether the mean fee, or the share of failures, differs by more than chance explains."""
+        differs = self.low > 0 or self.high < 0
+        return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
 
     @property
     def fails_more(self) -> bool:
