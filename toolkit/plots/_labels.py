@@ -272,7 +272,8 @@ def _place_names(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence
         for name in [*names, *map(_two_lines, names)]:
             text.set(text=name, va="center" if "\n" in name else "center_baseline", visible=True)
             extent = text.get_window_extent()
-            if extent.width <= place.width - margin and extent.height <= place.height - 2 * ("\n" in name):
+            fits = extent.width <= place.width - margin and extent.height <= place.height - 2 * ("\n" in name)
+            if fits or not name:
                 break
         else:
             text.set_visible(False)

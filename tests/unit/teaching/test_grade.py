@@ -233,7 +233,7 @@ def test_check_and_grade_agree_on_every_exercise(tmp_path, monkeypatch):
         seen = tmp_path / f"{student}.json"
         text = notebook(SETUP, *cells, f"open({str(seen)!r}, 'w').write(json.dumps(seen))")
         (tmp_path / "class" / student / "all.ipynb").write_text(text)
-    frame = grade(tmp_path / "class", seconds=400.0, progress=False).set_index("student")
+    frame = grade(tmp_path / "class", seconds=1200.0, progress=False).set_index("student")
     for student, verdict in {"right": Verdict.RIGHT, "wrong": Verdict.NOT_YET}.items():
         checked = json.loads((tmp_path / f"{student}.json").read_text())
         assert frame.loc[student, list(exercises())].to_dict() == checked
