@@ -154,7 +154,7 @@ class VersionPlan:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
                 if _is_date_text(text):
-                    moment(text)  # which says so if it is no date
+                    moment(text)  # raises if it is not a date
                     more = "2026-05-01..2026-06-01/20 reads 20"
                     said = f"expected a range of times: 2026-05-01..2026-05-02/1 reads one version, {more}"
                     raise InputError(f"version plan {text!r:.80}: {said}")

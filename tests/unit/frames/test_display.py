@@ -234,7 +234,7 @@ def test_what_a_row_is_about_stands_in_its_column():
 
 
 def test_columns_with_nothing_to_read_come_late_or_not_at_all():
-    """Lists without items are no values; times of few versions come after what was read."""
+    """Empty lists do not count as values; times of a few versions come after what was read."""
     frame = pd.DataFrame({"ledger_timestamp": [None, None, pd.Timestamp(0, tz="UTC")], "value": [1, 2, 3]})
     frame["parts"] = [[], None, []]
     table = show(frame)

@@ -585,7 +585,7 @@ def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
     ],
 )
 def test_the_beginning_of_a_run_is_the_first_success(versions, why, gas):
-    """Its first version is no baseline of a view that was published later, and the end is none of itself."""
+    """The first version is not the baseline of a view that was published later, nor is the end its own baseline."""
     study = Study(calls={"a": "0xcafe::registry::size"}, versions=versions, thresholds="2%")
     _, gate = verdict_within(study.run(progress=False))
     [found] = gate.findings

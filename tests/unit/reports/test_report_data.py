@@ -131,7 +131,7 @@ def test_calls_are_summed_up_exactly() -> None:
 
 
 def test_gas_of_a_call_is_that_of_its_successes() -> None:
-    """A transaction that fails early is no fall; of a call that always fails, its gas is all there is to state."""
+    """A transaction that fails early is not a fall in gas; a call that always fails has only the gas of its failures."""
     quiet = run()
     chosen = quiet.observations["label"] == "order book depth"
     observations = quiet.observations.copy()

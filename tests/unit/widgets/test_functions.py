@@ -268,7 +268,7 @@ def test_a_search_counts_the_functions_of_the_other_kind(form):
 
 
 def test_what_the_search_found_stays_at_the_field():
-    """A part of a name is no function id: the field says what it is a part of, or of which other kind."""
+    """A part of a name is not a function id: the field says which function it matches, or of which other kind."""
     made = ViewBuilder(toolkit.connect())
     for typed, words in (("vault::dep", "0xfa17::vault::deposit"), ("share_pr", "0xfa17::vault::share_price")):
         made.function = typed

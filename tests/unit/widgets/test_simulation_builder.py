@@ -506,7 +506,7 @@ def test_the_last_simulations_are_compared_side_by_side(memory, filled):
     filled.arguments = '["0xb0b", 7]'
     filled.simulate()
     last = re.search(r'<td class="ltk-brief">Gas used</td>.*?(<td>[^/]*?</b>.*?</td>)</tr>', page(filled, "Recent"))[1]
-    assert last.endswith("<b>9</b></td>")  # of different outcomes there is no difference
+    assert last.endswith("<b>9</b></td>")  # different outcomes are not subtracted
 
 
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):

@@ -230,7 +230,7 @@ def test_a_simulation_at_a_version_is_another_simulation(filled):
 
 
 def test_the_message_of_a_result_goes_with_it(filled):
-    """Whatever makes the result one of other entries: a call that runs first is no edit, and is not read again."""
+    """Any event that changes what the result is for: a call that runs first is not an edit, and is not read again."""
     at_version = typed(filled, at="version", version="7")
     done = step(at_version, Answered(Answer(result=1, asked=at_version.wanted)))
     done = step(done, Said("good", "Success"))

@@ -157,7 +157,7 @@ def test_dates_of_a_study_are_looked_up_and_one_error_is_counted_once(builder, t
 
 
 def test_two_reads_have_a_difference_and_a_failed_one_is_marked_in_its_row(builder):
-    """Two versions are no range."""
+    """Two versions are named one by one, not as a range."""
     builder.function, builder.versions = SIZE, [1000, 4000]
     builder.read()
     assert builder._origin == "versions 1,000 and 4,000"
