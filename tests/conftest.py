@@ -27,8 +27,10 @@ settings.load_profile("suite")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# New objects before the garbage collector runs, as in the command line: what is imported and collected stays to the end.
-gc.set_threshold(100_000)
+# Garbage is collected between tests. In the middle of a test it could be 990 levels deep in a hostile answer, where the
+# finalizers of what earlier tests left fail for want of stack, and that test with them.
+gc.disable()
+_GARBAGE = 300_000  # new objects
 
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
@@ -36,6 +38,13 @@ SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the thousands of tests that were collected."""
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Collect the garbage of the tests so far once there is enough of it."""
+    if gc.get_count()[0] > _GARBAGE:
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
