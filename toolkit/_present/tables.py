@@ -33,6 +33,7 @@ MAX_FACT = 200
 _IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
 _NO_TERMINAL = 10_000  # characters of a line, more than any table has
 _MIN_TEXT = 22  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
+_MIN_DATA = 16  # the same, of JSON and bytes, in which only a short address has to stay whole
 _MIN_CHOSEN = 8  # the same, of JSON and longer texts in columns that somebody asked for
 
 
@@ -147,8 +148,9 @@ def fitted_columns(
 ) -> dict[int, list[str]]:
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
-    Columns are left out from the right. Numbers are never shortened; names lose their beginning, and other texts their
-    end. Names keep a quarter of the line, and sentences half, rather than make room for more columns.
+    Columns are left out from the right, but for later ones that fit in what is left of the line. Numbers are never
+    shortened; names lose their beginning, and other texts their end. Names keep a quarter of the line, and sentences
+    together half, rather than make room for more columns.
 
     Parameters
     ----------
@@ -172,22 +174,28 @@ def fitted_columns(
     """
     kept = {place: list(column) for place, column in enumerate(columns)}
     data = {place for place, column in kept.items() if any(map(_is_data, column))}
-    fewest = [_MIN_TEXT if place in data else max(_MIN_TEXT, width // 4) for place in kept]
+    fewest = [_MIN_DATA if place in data else max(_MIN_TEXT, width // 4) for place in kept]
     if chosen:
         wide = {place for place, column in kept.items() if max(map(len, column)) > _MIN_TEXT}
         fewest = [_MIN_CHOSEN if place in data | wide else _MIN_TEXT for place in kept]
-    sentences = {place for place in {*kept} - data if place and not chosen and " " in max(kept[place], key=len)}
+    longest = {place: max(column, key=len) for place, column in kept.items() if place not in data and not chosen}
+    sentences = {place for place, text in longest.items() if place and " " in text and len(text) > fewest[place]}
     while True:
         widths = {place: max(map(len, column)) for place, column in kept.items()}
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
         least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
-        least |= dict.fromkeys(sentences & least.keys() - {max(kept)}, width // 2)
+        among = sentences & least.keys()
+        least |= {place: max(least[place], width // 2 // len(among)) for place in among - {max(kept)}}
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
         if over <= 0 or chosen or len(kept) == 1:
-            return {place: [_shortened(cell, widths[place]) for cell in column] for place, column in kept.items()}
+            break
         del kept[max(kept)]
+    for place, cells in enumerate(columns):
+        if place not in kept and over + 2 + (needed := max(map(len, cells))) <= 0:
+            kept[place], widths[place], over = list(cells), needed, over + 2 + needed
+    return {place: [_shortened(cell, widths[place]) for cell in column] for place, column in kept.items()}
 
 
 def _is_data(text: str) -> bool:
@@ -222,33 +230,43 @@ _MAX_LINE = 40  # characters
 # Browsers would break names at hyphens and dashes to fit a wide table into a page, and long texts after each word.
 _SHORT = "white-space:nowrap"
 _LONG = f"min-width:{_MAX_LINE}ch;overflow-wrap:anywhere"
-_DATA = f"max-width:{_MAX_LINE}ch;overflow:hidden;text-overflow:ellipsis;{_SHORT}"
+_CUT = f"max-width:{_MAX_LINE}ch;overflow:hidden;text-overflow:ellipsis;{_SHORT}"
 # For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
 _PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
 
 
-def _wrapping(text: str) -> str:
-    """Return the style of a cell: long JSON has one line, so that a row is not as high as what few people read."""
+def _html_cell(cell: str, side: str, *, whole: bool) -> str:
+    """Return a cell: long JSON has one line, and so has a text not to be shown whole, which is whole on hover."""
+    text = unescape(cell)
     if len(text) <= _MAX_LINE:
-        return _SHORT
-    return _DATA if _is_data(text) else _LONG
+        return f'<td style="text-align:{side};{_SHORT}">{cell}</td>'
+    if whole and not _is_data(text):
+        return f'<td style="text-align:{side};{_LONG}">{cell}</td>'
+    return f'<td title="{cell}" style="text-align:{side};{_CUT}">{cell}</td>'
 
 
 def html_table(
-    rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None, right: Collection[int] = ()
+    rows: Iterable[Sequence[str]],
+    *,
+    head: Sequence[str],
+    numbers_from: int | None = None,
+    right: Collection[int] = (),
+    one_line: Collection[int] = (),
 ) -> str:
     """Return a table as an HTML element.
 
     Parameters
     ----------
     rows : iterable of sequence of str
-        Rows of escaped text.
+        Rows of text, escaped with quotes.
     head : sequence of str
         Column names, escaped.
     numbers_from : int, optional
         Position of the first right-aligned column. By default, all columns are left-aligned.
     right : collection of int, optional
         Positions of other right-aligned columns.
+    one_line : collection of int, optional
+        Positions of columns whose long texts are not wrapped, so that rows stay low; they are shown whole on hover.
 
     Returns
     -------
@@ -260,8 +278,8 @@ def html_table(
     names = (f'<th style="text-align:{side};{_SHORT}">{name}</th>' for side, name in zip(sides, head, strict=True))
     lines = (
         "".join(
-            f'<td style="text-align:{side};{_wrapping(unescape(cell))}">{cell}</td>'
-            for side, cell in zip(sides, row, strict=True)
+            _html_cell(cell, side, whole=place not in one_line)
+            for place, (side, cell) in enumerate(zip(sides, row, strict=True))
         )
         for row in rows
     )

@@ -18,7 +18,6 @@ import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property
 from http import HTTPStatus
@@ -31,6 +30,7 @@ from urllib.request import getproxies
 import msgspec
 
 from toolkit import errors
+from toolkit._present.messages import did_you_mean
 from toolkit._present.text import ELLIPSIS
 from toolkit.wire._headers import AnswerHeaders, parse_headers
 from toolkit.wire._responses import ErrorBody, decode_error_body
@@ -287,9 +287,8 @@ def base_url(target: str) -> str:
     except ValueError:  # its message may quote a password
         raise errors.InputError(f"node {shown} is not a usable URL: its host or port is invalid; {choices}") from None
     if parts.scheme not in {"http", "https"} or not host:
-        meant = get_close_matches(target.strip().lower(), ["embedded", *NETWORKS], n=1)
-        hint = f"; did you mean {meant[0]!r}?" if meant else ""
-        raise errors.InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
+        hint = f"; {meant}" if (meant := did_you_mean(target.strip(), ["embedded", *NETWORKS])) else ""
+        raise errors.InputError(f"node {shown} is not known; {choices}{hint}")
     if parts.query or parts.fragment:
         raise errors.InputError(f"node {shown} has a query or a fragment; pass the base URL only")
     if "@" in parts.path:

@@ -75,7 +75,7 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
             yield _InMarimo(bar)
         return
     in_notebook = _in_notebook()
-    options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "leave": False}
+    options: dict[str, Any] = {"total": total, "desc": what, "leave": False}
     options["disable"] = not show or not (in_notebook or _on_terminal())
     with (_InNotebook if in_notebook and show else tqdm)(**options) as bar:
         yield Progress(bar)

@@ -21,6 +21,7 @@ from pandas.api.types import is_integer_dtype
 
 from toolkit._present.excel import MAX_ROWS, write_workbook
 from toolkit._present.files import open_to_read, replacing
+from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.dtypes._arrow import KINDS, WideIntType, shown, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._extension import WideIntDtype
@@ -415,7 +416,8 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If openpyxl is not installed, the frame has more rows than a sheet can hold, or the file cannot be written.
+        If openpyxl is not installed, the name does not end in ``.xlsx``, the frame has more rows than a sheet can hold,
+        or the file cannot be written.
 
     Examples
     --------
@@ -425,6 +427,9 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
     ...     toolkit.write_excel(pd.DataFrame({"version": [1, 2]}), f"{folder}/versions.xlsx")
     """
+    name = Path(path).name
+    if not name.lower().endswith(".xlsx"):
+        raise InputError(f"{shorten(name)}: Excel opens a workbook only if its name ends in .xlsx; add it to the name")
     with _written(path) as file:
         write_excel_file(frame, file)
 

@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
@@ -21,6 +22,8 @@ from toolkit.errors import InputError
 _MAX_NAME = 60
 _MAX_NAMED = 5  # columns without values, and columns that there is no room for
 _MAX_HTML = 20  # columns of a table in HTML, as many as pandas shows
+_PAGE = 80  # characters of a narrow page: columns that have no room there must not make its rows high
+_MAX_UNIT = 20  # characters of a line of a unit, which is no reason for a wide column
 # Digests of requests and values, of which the beginning is enough to compare rows.
 _DIGESTS = frozenset({"fingerprint", "value_digest"})
 _MAX_DIGEST = 13
@@ -29,7 +32,7 @@ _MAX_DIGEST = 13
 FIRST = {
     "comparison": ("label", "gas_before", "gas_after", "change_percent", "cause", "change", "kind", "explanation"),
     "steps": (
-        *("label", "version_after", "gas_before", "gas_after", "cause", "change_percent", "part", "stratum", "way_gas"),
+        *("label", "part", "version_after", "gas_before", "gas_after", "cause", "change_percent", "stratum", "way_gas"),
         *("explanation", "change", "time"),
     ),
     "levels": ("label", "stratum", "way_gas", "gas_first", "gas_last", "count"),
@@ -50,6 +53,7 @@ FIRST = {
         "sender",
         "timestamp",
         "arguments",
+        *("execution_gas_units", "io_gas_units", "storage_fee_octas"),
     ),
     "failures": ("function", "abort_name", "count", "abort_code", "abort_reason"),
     "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
@@ -62,10 +66,15 @@ FIRST = {
     "descriptions": ("column", "type", "unit", "meaning"),
 }
 # What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
-_INSTEAD = {"resource_type": {"module": "module ", "handle": "table "}, "function": {"type": ""}}
+_INSTEAD = {
+    "resource_type": {"module": "module ", "handle": "table "},
+    "function": {"type": ""},
+    "abort_name": {"abort_reason": "", "vm_status": ""},
+}
 # Identifiers, and what repeats other columns.
 _LAST = (
-    *("version_before", "exact", "head_version", "chain_success", "status", "vm_status", "hash"),
+    *("version_before", "exact", "head_version", "chain_id", "chain_success", "status", "vm_status", "vm_error_code"),
+    "hash",
     *("state_key_hash", "account_address", "creation_number", "sequence_number", "max_gas_amount"),
     *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
@@ -115,17 +124,21 @@ class ShownFrame:
 
     def _repr_html_(self) -> str:
         most = len(self.columns) if self.chosen else _MAX_HTML
+        columns = [*zip(self.columns, *self.rows, strict=True)][:most]
+        low = {*range(most)} - {*fitted_columns(columns, _PAGE, right=self.numbers, chosen=self.chosen)}
         rows = [[escape(cell) for cell in row[:most]] for row in self.rows]
         heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts[:most], strict=True)]
-        table = html_table(rows, head=heads, right=self.numbers)
+        table = html_table(rows, head=heads, right=self.numbers, one_line=low)
         return literal(f'{table}<div style="opacity:.7">{escape(self._note(self.columns[most:]))}</div>')
 
 
 def _head(name: str, facts: dict[str, str]) -> str:
     """Return the HTML of a column's name, with its unit below and its meaning on hover."""
-    unit = f'<div style="font-weight:normal;opacity:.7">{escape(facts["unit"])}</div>' if "unit" in facts else ""
+    unit = facts.get("unit", "")
+    wrapped = f";display:inline-block;white-space:normal;max-width:{_MAX_UNIT}ch" if len(unit) > _MAX_UNIT else ""
+    below = f'<br><span style="font-weight:normal;opacity:.7{wrapped}">{escape(unit)}</span>' if unit else ""
     text = escape(name)
-    return (f'<span title="{escape(facts["meaning"])}">{text}</span>' if facts.get("meaning") else text) + unit
+    return (f'<span title="{escape(facts["meaning"])}">{text}</span>' if facts.get("meaning") else text) + below
 
 
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> ShownFrame:
@@ -134,15 +147,17 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Addresses are without leading zeros, such as ``0xb0b``; long ones are shortened to as many leading and trailing
     digits as are needed to distinguish the addresses in the table. Numbers have thousands separators; codes and chain
     ids have none. The most important columns come first, and empty columns are omitted. Named index levels become
-    columns. A transaction without a function shows its type there, and a state change without a resource type its table
-    or module. The frame itself is not modified; to find the rows of a short address, use `involving` or `address`.
-    Notebooks and IPython display the toolkit's frames in this way; see `set_display`.
+    columns. A transaction without a function shows its type there, a failed one without an abort name its reason or
+    status, and a state change without a resource type its table or module. The frame itself is not modified; to find
+    the rows of a short address, use `involving` or `address`. Notebooks and IPython display the toolkit's frames in
+    this way; see `set_display`.
 
     Parameters
     ----------
     frame : DataFrame
     rows : int, default 20
-        Maximum number of rows to show, taken from both ends of the frame.
+        Maximum number of rows to show, taken from both ends of the frame; a line of ellipses stands for the others,
+        unless it would stand for only one.
     columns : sequence of str, optional
         The columns to show, in this order; by default, all columns that are not empty.
 
@@ -178,20 +193,20 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     levels = levels or int(not is_integer_dtype(frame.index.dtype))
     if levels:
         frame = frame.reset_index(allow_duplicates=True)
+    frame = _filled(frame)
     places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
     empty = [place for place in places if columns is None and len(frame) and _is_empty(frame.iloc[:, place])]
     places = [place for place in places if place not in empty]
     labels: list[Any] = frame.columns.tolist()
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
     names = [visible(label, _MAX_NAME) for label in flat]
-    part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
+    part = frame if len(frame) <= rows + 1 else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     values = [part.iloc[:, place].tolist() for place in places]
     texts = [
         ["" if value is pd.NA else fact_text(name, value, limit) for value in column]
         for column, name in zip(values, [str(frame.columns[place]) for place in places], strict=True)
         for limit in [_MAX_DIGEST if name in _DIGESTS else MAX_FACT]
     ]
-    texts = [_filled(texts[n], part, str(frame.columns[place])) for n, place in enumerate(places)]
     short = distinct_addresses(text for column in texts for text in column)
     shortened = [  # bytes are not an address, even if there are 32 of them: their zeros count
         [short(text, padded=isinstance(value, bytes)) for value, text in zip(*both, strict=True)]
@@ -214,18 +229,23 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     )
 
 
-def _filled(texts: list[str], part: pd.DataFrame, name: str) -> list[str]:
-    """Return the cells of a column with those that have no value filled from other columns; see `_INSTEAD`."""
-    for other, noun in _INSTEAD.get(name, {}).items():
-        if other in part.attrs.get("toolkit", {}) and list(part.columns).count(other) == 1:
-            given = [f"{noun}{fact_text(other, value)}" if isinstance(value, str) else "" for value in part[other]]
-            texts = [text or instead for text, instead in zip(texts, given, strict=True)]
-    return texts
+def _filled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of the toolkit in which columns without a value have those of other columns; see `_INSTEAD`."""
+    there = {*frame.attrs.get("toolkit", {})} & {*frame.columns[~frame.columns.duplicated(keep=False)]}
+    for name in there & _INSTEAD.keys():
+        column = frame[name].astype("string")
+        known = column.notna()
+        if name == "abort_name":  # the status of a success is no reason
+            known |= ~frame["success"].isin([False]) if "success" in there else True
+        for other in (one for one in _INSTEAD[name] if one in there):
+            column = column.where(known | column.notna(), _INSTEAD[name][other] + frame[other].astype("string"))
+        frame = frame.assign(**{name: column})
+    return frame
 
 
 def _is_empty(column: pd.Series[Any]) -> bool:
-    """Return whether a column has no values, or only lists without items."""
-    return bool(column.isna().all()) or all(isinstance(value, list) and not value for value in column.dropna())
+    """Return whether a column has no values, or only lists without items and texts without characters."""
+    return all(isinstance(value, list | str) and not value for value in column.dropna())
 
 
 def _all_failed(frame: pd.DataFrame) -> str:
@@ -257,4 +277,8 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
         last = ["ledger_timestamp", *last]  # often only the time of the newest version is known
     begin, end = ([names.index(name) for name in part if name in names] for part in (first, [*last, "request"]))
     end = [place for place in end if place not in begin]
-    return [*begin, *(place for place in range(len(names)) if place not in {*begin, *end}), *end]
+    rest = [place for place in range(len(names)) if place not in {*begin, *end}]
+    if "error_message" in names:  # structs and lists are wide: the other values, and whether there are any, come first
+        kinds = [getattr(kind, "pyarrow_dtype", pa.null()) for kind in frame.dtypes]
+        rest.sort(key=lambda place: pa.types.is_nested(kinds[place]) or (names[place] == "error_message"))
+    return [*begin, *rest, *end]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.messages import shorten
+from toolkit._present.messages import did_you_mean, shorten
 from toolkit._present.text import listed, visible
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import compact_json, plain_columns
@@ -302,8 +302,13 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
     for label in [calls] if isinstance(calls, str) else calls:
         known = label if label in positions else shown.get(label)
         if known is None:
-            there = listed((repr(visible(one, 40)) for one in positions), _MAX_NAMED) or "none"
-            raise InputError(f"calls: {visible(repr(label), 60)} is not the label of a call; the labels are: {there}")
+            names = [visible(one, 40) for one in positions]
+            meant = did_you_mean(str(label), names)
+            hint = f"{meant} The" if meant else "the"
+            there = listed(map(repr, names), _MAX_NAMED) or "none"
+            raise InputError(
+                f"calls: {visible(repr(label), 60)} is not the label of a call; {hint} labels are: {there}"
+            )
         order[known] = positions[known]
     return order
 

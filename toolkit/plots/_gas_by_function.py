@@ -8,7 +8,7 @@ import pandas as pd
 
 from toolkit._present.text import number
 from toolkit.errors import InputError
-from toolkit.gas._series import require
+from toolkit.gas._series import described
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, name_boxes
@@ -65,8 +65,6 @@ def gas_by_function(
     ------
     InputError
         If `profile` is neither of these, or `categories` or `colors` contains an unknown name.
-    SchemaError
-        If a frame lacks a column.
 
     Examples
     --------
@@ -79,11 +77,10 @@ def gas_by_function(
     'Gas of order_book::depth by function: 28 gas units'
     """
     frame = profile.to_frame() if hasattr(profile, "scaling") else profile
-    if not isinstance(frame, pd.DataFrame):
+    if not isinstance(frame, pd.DataFrame) or not {*COLUMNS} <= {*frame.columns}:
         raise InputError(
-            f"gas_by_function: expected a GasProfile or its to_frame(), {boxes.PROFILES}, got {type(profile).__name__}"
+            f"gas_by_function: expected a GasProfile or its to_frame(), {boxes.PROFILES}, got {described(profile)}"
         )
-    require(frame, COLUMNS, what="figures of gas by function")
     unknown = [name for name in categories or () if name not in COLOURS]
     if unknown or isinstance(categories, str):
         raise InputError(f"categories: expected a list of names from {', '.join(COLOURS)}, got {categories!r:.80}")

@@ -53,9 +53,11 @@ def test_a_target_that_is_none_is_refused_by_both(target):
     """A misspelt name is not taken for a URL, which would fail at the first request."""
     for make in (Node, connect):
         with pytest.raises(
-            InputError, match=r"node must be a str or a toolkit.embedded.Ledger|neither a known network"
-        ):
+            InputError, match=r"node must be a str or a toolkit.embedded.Ledger|http\(s\) URL"
+        ) as caught:
             make(target)
+        assert str(caught.value).count("URL") <= 1
+        assert ("did you mean `mainnet`?" in str(caught.value)) is (target == "mainet")
 
 
 @pytest.mark.parametrize("copied", [lambda node: node.with_share(2), lambda node: pickle.loads(pickle.dumps(node))])  # noqa: S301 - its own

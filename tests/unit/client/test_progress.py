@@ -53,6 +53,15 @@ class _Bar:
         pass
 
 
+def test_the_rate_is_true_of_whatever_is_counted(monkeypatch):
+    """Pages, transactions and students are no calls."""
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    with batch.progress_bar(3, "pages", show=True) as bar:
+        bar.advance(3)
+    assert "pages" in stream.getvalue()
+    assert "call" not in stream.getvalue()
+
+
 KERNEL, TERMINAL_SHELL = SimpleNamespace(kernel=object()), SimpleNamespace()
 
 

@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,19 +110,19 @@ def test_numbers_are_for_reading():
         }
     )
     table = show(frame)
-    names = ("ledger_version", "octas", "chain_id", "change", "at", "ok", "parts", "expiration_timestamp_secs")
+    names = ("ledger_version", "octas", "change", "at", "ok", "parts", "chain_id", "expiration_timestamp_secs")
     assert table.columns == names
     first = (
         "1,234,567",
         f"{2**70:,}",
-        "1000",
         f"{MINUS}1,234",
         "2026-01-02 03:04:05",
         "True",
         '["a", 2]',
+        "1000",
         "1767226200",
     )
-    assert table.rows == (first, ("1,234,568", "", "2000", "5", "", "False", "", "1"))
+    assert table.rows == (first, ("1,234,568", "", "5", "", "False", "", "2000", "1"))
     assert table.note == "2 rows; without values: nothing"
 
 
@@ -156,6 +157,100 @@ def test_long_frames_show_both_ends(rows, first, last):
     table = show(pd.DataFrame({"n": range(100)}), rows=rows)
     assert [row[0] for row in table.rows] == [*map(str, range(first)), "…", *map(str, range(100 - last, 100))]
     assert table.note == f"{rows} of 100 rows"
+
+
+def test_a_line_of_ellipses_stands_for_several_rows():
+    """In the place of one row, it would tell less than the row."""
+    assert [row[0] for row in show(pd.DataFrame({"n": range(6)}), rows=5).rows] == [*"012345"]
+    assert show(pd.DataFrame({"n": range(6)}), rows=5).note == "6 rows"
+    assert show(pd.DataFrame({"n": range(7)}), rows=5).note == "5 of 7 rows"
+
+
+def test_a_row_that_failed_says_so_in_80_columns():
+    """Wide values come after whether there are any, and after the numbers of other calls or fields."""
+    struct = pd.ArrowDtype(pa.struct([("owner", pa.string()), ("registered_at", pa.uint64())]))
+    frame = pd.DataFrame(
+        {
+            "call": ["record", "record", "size"],
+            "ledger_version": [0, 1666, 1666],
+            "value[record]": pd.Series([None, {"owner": "0xa11ce", "registered_at": 1767334464}, None], dtype=struct),
+            "value[size]": pd.array([None, None, 3], dtype="uint64[pyarrow]"),
+            "gas_used": pd.array([None, 3, 3], dtype="int64[pyarrow]"),
+            "status": pd.array([400, None, None], dtype="uint16[pyarrow]"),
+            "error_code": ["invalid_input", None, None],
+            "vm_error_code": pd.array([None, None, None], dtype="uint64[pyarrow]"),
+            "error_message": ["module 0xcafe::registry can't be found", None, None],
+        }
+    )
+    table = show(frame)
+    assert table.columns == (
+        *(
+            "call",
+            "ledger_version",
+            "value[size]",
+            "gas_used",
+            "error_code",
+            "value[record]",
+            "error_message",
+            "status",
+        ),
+    )
+    head = table.fitted(80).splitlines()[0]
+    assert "error_code" in head
+    assert "value[record]" in head
+    assert show(frame.drop(columns="error_message")).columns[2] == "value[record]"
+
+
+def test_parts_of_a_committed_call_are_told_apart():
+    """In 80 columns; frames of views have no parts."""
+    names = FIRST["steps"]
+    rows = [("registrations", part, 3502, 5, 50, "schedule", 900.0) for part in ("execution", "io", "storage")]
+    frame = pd.DataFrame([(*row, "failing, " * 6, None, "because " * 20, 45, None) for row in rows], columns=names)
+    lines = show(frame).fitted(80).splitlines()
+    assert [line.split()[1] for line in lines[:4]] == ["part", "execution", "io", "storage"]
+
+
+def test_rows_are_not_high_because_of_what_scrolling_shows():
+    """A sentence beyond a narrow page has one line, and all of it on hover; one that begins on it is wrapped."""
+    frame = pd.DataFrame({"kind": ["code"], "what": ["word " * 20]})
+    assert "ellipsis" not in show(frame)._repr_html_()
+    wide = frame.assign(**{f"number_{place}": [123_456_789] for place in range(8)})
+    assert "ellipsis" not in show(wide)._repr_html_()
+    html = show(wide[[*wide.columns[2:], "what"]])._repr_html_()
+    assert "ellipsis" in html
+    assert f'title="{"word " * 20}"' in html
+
+
+def test_a_long_unit_is_no_reason_for_a_wide_column():
+    """It is wrapped; a short one stays on its line."""
+    frame = pd.DataFrame({"before": [1], "change": [2]})
+    frame.attrs["toolkit"] = {"before": {"unit": "internal gas units, unless the name says otherwise"}}
+    assert "white-space:normal" in show(frame)._repr_html_()
+    frame.attrs["toolkit"] = {"change": {"unit": "gas units"}}
+    assert "white-space:normal" not in show(frame)._repr_html_()
+
+
+def test_a_failure_without_a_name_has_its_reason():
+    """The status of a transaction that succeeded is none."""
+    frame = pd.DataFrame(
+        {
+            "success": [True, False, False, False],
+            "abort_name": [None, "E_TAKEN", None, None],
+            "abort_reason": [None, "The name is taken", "code 7", None],
+            "vm_status": ["Executed successfully", "Move abort", "Move abort", "Out of gas"],
+        },
+        index=[0, 0, 1, 2],
+    )
+    frame.attrs["toolkit"] = {name: {} for name in frame.columns}
+    assert [row[1] for row in show(frame).rows] == ["", "E_TAKEN", "code 7", "Out of gas"]
+    assert frame["abort_name"].isna().sum() == 3
+    assert "abort_name" not in show(frame.iloc[:1]).columns
+    assert [row[0] for row in show(frame.drop(columns="success"), columns=["abort_name"]).rows] == [
+        "",
+        "E_TAKEN",
+        "",
+        "",
+    ]
 
 
 def test_chosen_columns_keep_their_order():
@@ -237,9 +332,10 @@ def test_columns_with_nothing_to_read_come_late_or_not_at_all():
     """Empty lists do not count as values; times of a few versions come after what was read."""
     frame = pd.DataFrame({"ledger_timestamp": [None, None, pd.Timestamp(0, tz="UTC")], "value": [1, 2, 3]})
     frame["parts"] = [[], None, []]
+    frame["type_arguments"] = ["", None, ""]
     table = show(frame)
     assert table.columns == ("value", "ledger_timestamp")
-    assert table.note == "3 rows; without values: parts"
+    assert table.note == "3 rows; without values: parts, type_arguments"
     assert show(frame.iloc[1:]).columns[0] == "ledger_timestamp"
 
 

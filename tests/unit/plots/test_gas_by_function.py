@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 import toolkit
 from toolkit.embedded import Ledger
 from toolkit.embedded.teaching import Vault
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError
 from toolkit.vm._results import Call, Profile
 
 
@@ -35,7 +35,7 @@ def test_the_figure_has_a_box_for_each_function():
             toolkit.plots.gas_by_function(profile, categories=wrong)
     with pytest.raises(InputError, match="expected a GasProfile"):
         toolkit.plots.gas_by_function(5)
-    with pytest.raises(SchemaError, match="need the column 'stack'"):
+    with pytest.raises(InputError, match=r"expected a GasProfile.*a frame with the columns function"):
         toolkit.plots.gas_by_function(profile.to_frame()[["function"]])
 
 

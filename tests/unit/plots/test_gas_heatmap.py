@@ -108,6 +108,9 @@ def test_an_unknown_call_is_refused() -> None:
     """By the label that is not there."""
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])
+    label = synthetic_run.observations()["label"].iloc[0]
+    with pytest.raises(InputError, match=f"did you mean `{label}`"):
+        gas_heatmap(synthetic_run.observations(), calls=[label[:-1]])
 
 
 def test_a_timeline_is_marked_below_the_rows() -> None:

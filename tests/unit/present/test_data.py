@@ -15,6 +15,7 @@ import pytest
 
 import toolkit
 from toolkit._present.tables import MAX_EXACT_INTEGER, cell_text, csv_table, json_rows, json_value
+from toolkit.errors import InputError
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -60,6 +61,16 @@ def test_parts_of_a_json_column_have_one_type():
     assert json_value({"rows": [{"n": 1}, {"n": big}], "n": 3}) == {"rows": [{"n": "1"}, {"n": str(big)}], "n": 3}
     cells = [row["items"] for row in csv.DictReader(io.StringIO(csv_table(table), newline=""))]
     assert cells == ['["1", "2"]', "", f'["{big}"]']
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x", "x.xls", "xlsx"])
+def test_a_workbook_has_the_name_that_excel_opens(tmp_path, name):
+    """Nothing is written under another one."""
+    with pytest.raises(InputError, match=r"\.xlsx"):
+        toolkit.write_excel(pd.DataFrame({"n": [1]}), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    toolkit.write_excel(pd.DataFrame({"n": [1]}), tmp_path / "X.XLSX")
+    assert (tmp_path / "X.XLSX").exists()
 
 
 def test_a_workbook_begins_with_the_keys_of_groups(tmp_path):

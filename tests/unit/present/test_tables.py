@@ -42,6 +42,15 @@ def test_long_json_has_one_line():
     assert "overflow-wrap" in cells[2]
 
 
+def test_a_long_text_may_be_kept_to_one_line():
+    """Cut by the browser, with all of it on hover; a short one needs neither."""
+    long = "a &quot;b&quot; &lt;i&gt; " + "word " * 20
+    cells = html_table([[long, long, "short"]], head=["a", "b", "c"], one_line={1, 2}).split("<td")
+    assert f'title="{long}"' in cells[2]
+    assert "text-overflow:ellipsis" in cells[2]
+    assert "title" not in cells[1] + cells[3]
+
+
 def test_a_sentence_keeps_half_of_the_line():
     """Rather than make room for columns after it; JSON and bytes lose their end, too."""
     columns = [["why", "word " * 30], ["key", "0x" + "ab" * 50], ["n" * 60, "7"], ["m" * 60, "8"]]
@@ -52,6 +61,22 @@ def test_a_sentence_keeps_half_of_the_line():
     kept = fitted_columns([["n", "7"], *columns], 160, right={0, 3, 4})
     assert list(kept) == [0, 1, 2]
     assert len(kept[1][1]) >= 80
+
+
+def test_sentences_share_half_of_the_line():
+    """The second one has its place, too; a few words are no sentence."""
+    columns = [["label", "x" * 16], ["unit", "gas units"], ["stratum", "word " * 12], ["why", "word " * 30]]
+    kept = fitted_columns(columns, 120)
+    assert list(kept) == [0, 1, 2, 3]
+    assert min(len(kept[2][1]), len(kept[3][1])) >= 28
+
+
+def test_later_columns_fill_the_line():
+    """A wide column leaves room that narrower ones after it take, without shortening any."""
+    columns = [["label", "x" * 16], ["gas", "7"], ["part", "y" * 60], ["change", "12"], ["what", "z" * 50], ["n", "1"]]
+    kept = fitted_columns(columns, 40, right={1, 3, 5})
+    assert {place: column[1] for place, column in kept.items()} == {0: "x" * 16, 1: "7", 3: "12", 5: "1"}
+    assert max(map(len, text_table(zip(*kept.values(), strict=True)))) <= 40
 
 
 def test_generic_types_keep_their_own_names():
