@@ -193,14 +193,18 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     levels = levels or int(not is_integer_dtype(frame.index.dtype))
     if levels:
         frame = frame.reset_index(allow_duplicates=True)
-    frame = _filled(frame)
+    part = frame if len(frame) <= rows + 1 else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
+    part = _filled(part)
     places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
-    empty = [place for place in places if columns is None and len(frame) and _is_empty(frame.iloc[:, place])]
+    empty = [
+        place
+        for place in places
+        if columns is None and len(frame) and _is_empty(part.iloc[:, place]) and _is_empty(frame.iloc[:, place])
+    ]
     places = [place for place in places if place not in empty]
     labels: list[Any] = frame.columns.tolist()
     flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
     names = [visible(label, _MAX_NAME) for label in flat]
-    part = frame if len(frame) <= rows + 1 else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     values = [part.iloc[:, place].tolist() for place in places]
     texts = [
         ["" if value is pd.NA else fact_text(name, value, limit) for value in column]
