@@ -143,7 +143,7 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
             alike += cells
     if any(row.is_part for row in table):
         rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
-        lines.append(f"parts: only those that changed; {rounded}")
+        lines.insert(0, f"parts: only those that changed; {rounded}")
     notes = comparison.notes if gate else comparison.warnings
     regressed = frozenset(label for label, *_ in failed)
     return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), regressed)
