@@ -105,10 +105,17 @@ class Shown:
     regressed: frozenset[str] = frozenset()
 
     @property
+    def parts_note(self) -> str:
+        """Why the parts do not add up; empty if the table has none."""
+        rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
+        return f"parts: only those that changed; {rounded}" if any(row.is_part for row in self.rows) else ""
+
+    @property
     def all_lines(self) -> list[str]:
-        """The lines, and one that names the calls that are unchanged."""
+        """The lines, one on the parts in the table, and one that names the calls that are unchanged."""
         labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged if not row.is_part))
-        return [*self.lines, f"{Kind.UNCHANGED}: {labels}"] if labels else self.lines
+        unchanged = f"{Kind.UNCHANGED}: {labels}" if labels else ""
+        return [line for line in (self.parts_note, *self.lines, unchanged) if line]
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
@@ -141,9 +148,6 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
             table += cells
         elif row["kind"] == Kind.UNCHANGED:
             alike += cells
-    if any(row.is_part for row in table):
-        rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
-        lines.insert(0, f"parts: only those that changed; {rounded}")
     notes = comparison.notes if gate else comparison.warnings
     regressed = frozenset(label for label, *_ in failed)
     return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), regressed)

@@ -582,7 +582,9 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
     shown = found.shown(label_text)
     assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0888\u202f%")
     assert [round(percent, 3) for percent in found.calls["change_percent"]] == [0.089]
-    assert any("parts" in line and "2 gas units" in line for line in shown.lines)
+    assert "2 gas units" in shown.parts_note
+    for form in ("text", "markdown", "html"):
+        assert COMPARISON_FORMATS[form](found, None).lower().count(shown.parts_note) == 1
     table = [line for line in comparison_text(found).splitlines() if line.startswith("  ")]
     indents = [len(line) - len(line.lstrip()) for line in table]
     assert indents == [2, *(4 if row.is_part else 2 for row in shown.rows)]
