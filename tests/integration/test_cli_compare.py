@@ -129,10 +129,12 @@ def test_json_on_stdout_is_whole(compare):
 
 
 def test_without_any_limit_there_is_no_gate(compare, runs):
-    """A comparison is then told, and nothing fails."""
+    """A comparison is then told, and nothing fails; each format says that nothing was judged."""
     bare = (runs / "study.toml").read_text().replace("[thresholds]\npercent = 1\n", "")
     (runs / "bare.toml").write_text(bare)
     done = compare("x@999", "x", "--study", "bare.toml")
     assert done.returncode == 0
-    assert "gate" not in done.stdout
+    assert "gate " not in done.stdout
+    assert "not judged: no limit was given; --fail-over 5% makes it a gate" in done.stdout
     assert "2 changed" in done.stdout
+    assert "not judged: no limit" in compare("x@999", "x", "--study", "bare.toml", "--format", "markdown").stdout

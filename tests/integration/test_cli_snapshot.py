@@ -218,7 +218,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
             "ledger_version = 9000000",
             "the snapshot was taken at version 9,000,000, above the run",
         ),
-        ('"price" = 36\n', "", "not judged: price: new: not in the snapshot"),
+        ('"price" = 36\n', "", "not judged: price: new, so not in the snapshot"),
         ('"price" = 36', '"price" = { fails = "x" }', "not judged: price: failed before, so it has no baseline"),
         ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: no longer in the study; write the snapshot again"),
     ],

@@ -77,7 +77,10 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged.
+    """Compare two runs, or a run at two versions; with a limit, judge whether a call regressed.
+
+    The limit is --fail-over, or the thresholds of the study. Exit code 1: a call regressed; 6: a call could not be
+    judged; without a limit, 0.
 
     With --code or --schedule, compare committed transactions as they were with the same transactions under a package or
     prices that are not deployed.
@@ -130,6 +133,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
         elif junit is not None:
             raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
+        else:
+            not_judged = "not judged: no limit was given; --fail-over 5% makes it a gate"
+            comparison = replace(comparison, notes=(*comparison.notes, not_judged))
     if gate is not None:
         gate = replace(gate, unjudged_allowed=allow_unjudged)
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}

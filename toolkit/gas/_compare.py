@@ -27,8 +27,7 @@ from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._verdict_sentences import Why
-from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
-from toolkit.gas.committed._levels import MIN_SURE_CALLS
+from toolkit.gas.committed._fees import FeeChange, Fees, More, Verdict
 from toolkit.gas.plan._plan import one_version_text
 
 if TYPE_CHECKING:
@@ -580,12 +579,16 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
     # taken is of another ledger of this machine, which has begun again.
     one_ledger = _one_ledger(*(side.run for side in sides))
+    if one_ledger and one.last == two.last:
+        same = f"both sides end at version {one.last:,}, so they have the same transactions"
+        return _not_compared(f"{same}; {More.LATER}"), None
     if two.last >= one.last and (one.stored or one_ledger):
         two = two.beyond(one.last)
     elif one_ledger:
         one = one.beyond(two.last)
     price = one.typical_price
-    fees = FeeChange.of(one.fees(price), two.fees(price), price)
+    before, after = (_fees(ran, side, price) for ran, side in zip((one, two), sides, strict=True))
+    fees = FeeChange.of(before, after, price)
     kind = Kind.CHANGED if fees.changed else Kind.UNCHANGED
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
@@ -597,6 +600,14 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     if not fees.changed and math.isnan(fees.low):
         found |= _not_compared(found.get("not_judged") or sentences.few_text(fees))
     return found, fees
+
+
+def _fees(ran: Ran, side: Side, price: int) -> Fees:
+    """Return what transactions paid, and what adds more of them to a side that a run cannot extend at its end."""
+    fees = ran.fees(price)
+    if side.oldest:
+        return replace(fees, more=More.EARLIER)
+    return fees if side.until is None else replace(fees, more=More.LATER)
 
 
 def _not_compared(why: str) -> dict[str, Any]:
@@ -611,17 +622,15 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
     found |= {f"fee_{name}": _known(fees.mean), f"failing_{name}": _known(fees.failing)}
     if len(good := ran.good):
         found[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
-        found |= {f"{_SIDED[part]}_{name}": round(float(good[part].mean())) for part in _MEANS if part in good}
+        found |= {f"{_SIDED[part]}_{name}": round(mean) for part, mean in fees.means.items()}
         found |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
     if not fees.count:
         since = f" since the change at version {ran.since:,}" if ran.since else ""
         where = f"{since} on the {name} side"
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
-        why = f"nobody called it{where}; wait until {MIN_SURE_CALLS} transactions have succeeded on each side"
-        if ran.stored is not None:
-            why = f"the snapshot has no transaction of it; write it again when {MIN_SURE_CALLS} have succeeded"
-        found |= {"not_judged": why}
+        why = f"nobody called it{where}" if ran.stored is None else "the snapshot has no transaction of it"
+        found |= {"not_judged": f"{why}; {fees.more}"}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found
 

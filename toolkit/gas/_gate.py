@@ -134,7 +134,8 @@ class Gate:
     @property
     def judged(self) -> int:
         """Number of calls that were judged. The gate does not pass if it is 0."""
-        return sum(one.verdict in _JUDGED for one in self.findings)
+        missing = self._found(Verdict.MISSING)  # a regression; waived, it is a call that nobody looked at
+        return sum(one.verdict in _JUDGED for one in self.findings) + len(missing)
 
     @property
     def regressions(self) -> tuple[Finding, ...]:
@@ -298,6 +299,7 @@ def _rule_notes(rules: Rules, labels: set[str], day: date) -> Iterator[str]:
     for waiver in rules.waivers:
         if not waiver.holds(day):
             yield f"the waiver for {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
-    named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
-    if strange := sorted(name for name in named if not matching(name, labels)):
-        yield f"thresholds or waivers match no call of this comparison: {sentences.quoted(strange)}"
+    named = {"thresholds of": rules.own, "waivers for": [waiver.call for waiver in rules.waivers if waiver.call]}
+    for what, names in named.items():
+        if strange := sorted(name for name in names if not matching(name, labels)):
+            yield f"{what} {sentences.quoted(strange)} match no call of this comparison"

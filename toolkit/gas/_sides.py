@@ -33,6 +33,10 @@ T = TypeVar("T")
 _MAX_NAMED = 5  # labels or columns in one message; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
+_NO_SIDES = (
+    "no change of code, configuration or schedule separates two sides within the run; read a range with a change, or "
+    "waive the source committed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ class Side:
             called = frame["ledger_version"].min()
             last = min((before for before, _ in call.changed if before >= called), default=last)
             if last == end:
-                return Ran(why="no change of code, configuration or schedule separates two sides within the run")
+                return Ran(why=_NO_SIDES)
         # Of a change whose transaction is not known, it is only known what ran before it and what ran after it.
         last = min([last, *(before for before, after in call.changed if before < last < after)])
         since = max((after for _, after in call.changed if after <= last), default=0)

@@ -30,7 +30,7 @@ from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
-from toolkit.gas.committed._fees import Reason, Verdict
+from toolkit.gas.committed._fees import More, Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} ({'octas' if part.in_octas else 'gas units'})" for part in Part}
+# Columns in gas units of a row, and the means that a committed call has of them; octas are shown without decimals.
+_MEANS = {"gas": "gas_used"} | {part.column: part.column for part in Part if not part.in_octas}
 
 
 def quoted(labels: Iterable[str]) -> str:
@@ -103,10 +105,17 @@ class Shown:
     regressed: frozenset[str] = frozenset()
 
     @property
+    def parts_note(self) -> str:
+        """Why the parts do not add up; empty if the table has none."""
+        rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
+        return f"parts: only those that changed; {rounded}" if any(row.is_part for row in self.rows) else ""
+
+    @property
     def all_lines(self) -> list[str]:
-        """The lines, and one that names the calls that are unchanged."""
+        """The lines, one on the parts in the table, and one that names the calls that are unchanged."""
         labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged if not row.is_part))
-        return [*self.lines, f"{Kind.UNCHANGED}: {labels}"] if labels else self.lines
+        unchanged = f"{Kind.UNCHANGED}: {labels}" if labels else ""
+        return [line for line in (self.parts_note, *self.lines, unchanged) if line]
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
@@ -115,9 +124,15 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     `name` makes text from users and the chain safe for the format.
     """
     before, after = (name(side, MAX_NAME) for side in comparison.names)
-    calls = plain_rows(comparison.calls)
-    said = {"unreachable": "not compared"}
-    counts = ", ".join(f"{count:,} {said.get(kind, kind)}" for kind, count in comparison.counts.items() if count)
+    failed = {one.call for one in gate.regressions} if gate else set()
+    calls = [
+        # A committed call may fail although its mean moved within chance.
+        {**row, "kind": Kind.CHANGED if row["kind"] == Kind.UNCHANGED and call_of(row) in failed else row["kind"]}
+        for row in plain_rows(comparison.calls)
+    ]
+    said = {Kind.UNREACHABLE: "not compared"}
+    kinds = Counter(row["kind"] for row in calls)
+    counts = ", ".join(f"{kinds[kind]:,} {said.get(kind, kind)}" for kind in Kind if kinds[kind])
     model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
     named = {one.call for one in (*gate.regressions, *gate.not_judged, *gate.waived)} if gate else set()
     both = zip(comparison.names, comparison.about, strict=True)
@@ -128,13 +143,14 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     table: list[ShownRow] = []
     alike: list[ShownRow] = []
     for row in by_size(calls):
+        cells = _rows(row, comparison.fees.get((row["fingerprint"], row["node"])), name, several=several)
         if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named:
-            table += _rows(row, name, several=several)
+            table += cells
         elif row["kind"] == Kind.UNCHANGED:
-            alike += _rows(row, name, several=several)
+            alike += cells
     notes = comparison.notes if gate else comparison.warnings
-    failed = frozenset(one.label for one in gate.regressions) if gate else frozenset()
-    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), failed)
+    regressed = frozenset(label for label, *_ in failed)
+    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), regressed)
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
@@ -165,7 +181,8 @@ def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None
     here = comparison.shown(label_text, gate)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
-    table = text_table([row.cells for row in here.rows], head=here.head, numbers_from=1, indent="  ")
+    rows = [(f"{'  ' * row.is_part}{row.cells[0]}", *row.cells[1:]) for row in here.rows]
+    table = text_table(rows, head=here.head, numbers_from=1, indent="  ")
     causes = cause_lines(here, label_text)
     causes = ["causes:", *(f"  {line}" for line in causes)] if causes else []
     return "\n".join([*lines, "", here.counts, *(table if here.rows else ()), *causes, *here.all_lines])
@@ -185,20 +202,26 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
     return literal(f"{above}{table}{below}")
 
 
-def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[ShownRow]:
+def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, several: bool) -> Iterator[ShownRow]:
     """Yield the rows of a call in the table, with its node if there are several."""
+    exact = paid is None or all(side.means for side in (paid.before, paid.after))
+    if paid is not None and exact and row["change"] is not None:
+        sides = {"before": paid.before.means, "after": paid.after.means}
+        means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
+        row = {**row, **means}
     mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
-    change = row["change"]
-    sides = [_outcome_text(row, side, name) for side in ("before", "after")]
-    moved = "" if change is None or row["kind"] == Kind.UNCHANGED else signed(change)
-    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+    change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
+    outcomes = [_outcome_text(row, side, name) for side in ("before", "after")]
+    moved = "" if change is None or row["kind"] == Kind.UNCHANGED else _difference(change)
+    # Of whole means, as a snapshot stores them, the percentage would be wrong; that of the fee is below.
+    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] and exact else ""
     relative = "not compared" if row["not_judged"] else relative
     ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
     versions = version_range(ends[0], ends[-1]) if ends else ""
     call = call_of(row)
-    yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
+    yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions))
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
@@ -208,8 +231,13 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
     for column, part in _PARTS.items():
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:
-            cells = (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
+            cells = (f"of which {part}", number(before), number(after), _difference(after - before), "", "")
             yield ShownRow(call, cells, is_part=True)
+
+
+def _difference(value: float) -> str:
+    """Format the difference of two figures that have at most two decimals."""
+    return signed(value, ",.2f").rstrip("0").rstrip(".")
 
 
 def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -232,7 +260,7 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     if row["not_judged"]:
         count = row[f"count_{side}"]
         return "not called" if count == 0 else plural(count, "transaction") if count else ""
-    text = "no gas reported" if gas is None else f"{gas:,}"
+    text = "no gas reported" if gas is None else number(gas)
     if row[f"success_{side}"] is not False:
         return text
     status = row[f"vm_status_{side}"]  # what never ran has used no gas
@@ -324,19 +352,19 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
 
 
 def _rest_text(gate: Gate) -> str:
-    """Return how many calls were not judged without keeping the gate from passing; empty if there are none."""
+    """Return how many calls have no baseline or are waived; empty if there are none."""
     counts = Counter(one.verdict for one in gate.without_baseline)
     rest = ((Verdict.FAILS_AS_LISTED, "failing as before"), (Verdict.NO_BASELINE, "without a baseline"))
-    said = (f"; {counts[verdict]:,} {what}" for verdict, what in rest if counts[verdict])
-    return "".join(said)
+    said = [f"; {counts[verdict]:,} {what}" for verdict, what in rest if counts[verdict]]
+    return "".join([*said, *([f"; {len(gate.waived):,} waived"] if gate.waived else [])])
 
 
 def why_text(one: Finding, name: Renderer, *, rise: bool = True) -> str:
     """Return why a call did not pass, and its waiver; `rise` is false if a table shows that its gas rose."""
     reason = name(one.reason, MAX_NOTE) if rise or one.why is not Why.RISE else ""
     waiver = one.waiver
-    until = "" if waiver is None else f"{name(waiver.reason, MAX_NOTE)} (until {waiver.expires})"
-    return "; ".join(filter(None, (reason, until)))
+    until = "" if waiver is None else f'"{name(waiver.reason, MAX_NOTE)}" until {waiver.expires}'
+    return ": ".join(filter(None, (until, reason)))
 
 
 def allowed_text(gate: Gate) -> str:
@@ -398,7 +426,8 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
         rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
-        return rose if failed else f"more transactions fail ({counts}), which may be chance: wait for more"
+        advice = "wait for more" if two.more is More.WAIT else two.more
+        return rose if failed else f"more transactions fail ({counts}), which may be chance: {advice}"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
         return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
@@ -419,13 +448,8 @@ def quantile_text(quantile: str, fees: FeeChange) -> str:
 def few_text(fees: FeeChange) -> str:
     """Say that too few transactions succeeded to compare them."""
     counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-    frozen = fees.before.stored and len(fees.before.octas) < MIN_SURE_CALLS
-    wait = (
-        f"write the snapshot again when {MIN_SURE_CALLS} have"
-        if frozen
-        else f"wait until {MIN_SURE_CALLS} have on each side"
-    )
-    return f"too few transactions succeeded ({counts}); {wait}"
+    few = fees.before if len(fees.before.octas) < MIN_SURE_CALLS else fees.after
+    return f"too few transactions succeeded ({counts}); {few.more}"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
@@ -476,7 +500,7 @@ class Why(Enum):
     REMOVED = "missing from the after side"
     NOT_IN_STUDY = "no longer in the study", "write the snapshot again, or waive the call"
     ADDED = "not in the baseline", "take a new baseline, or waive the call"
-    NOT_IN_SNAPSHOT = "new: not in the snapshot", "write the snapshot again, or waive the call"
+    NOT_IN_SNAPSHOT = "new, so not in the snapshot", "write the snapshot again, or waive the call"
     READ_ONCE = "it was read once, so nothing can be compared", "read two versions or more"
     SUCCEEDED_AT_THE_END = "it succeeds only where the run ends, so nothing can be compared", "read later versions"
     NOT_OBSERVED = "the study names this call, but neither side observed it", "run the study again"

@@ -108,21 +108,22 @@ def code(text: object, limit: int = 300, /) -> str:
 
 
 _WORD = re.compile(r"([('\"]*)(.*?(?:\(\))?)(['\"),.:;%?!]*)$")  # with the punctuation around it
-# Letters, or a number or date: Markdown and GitHub make nothing else of these.
-_PLAIN = re.compile(r"([^\W\d_]+(['-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
+# Letters, also joined by underscores, or a number or date: Markdown and GitHub make nothing else of these.
+_PLAIN = re.compile(r"([^\W\d_]+(['_-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
 
 
 def prose(text: object, limit: int = 300, /) -> str:
     """Return a sentence that may quote users or the chain; each word that may be markup is a code span.
 
-    A longer one ends between words.
+    So is a word in backticks. A longer sentence ends between words.
     """
     whole = short_addresses(str(text))
     shown, more = visible(whole, limit).split(), ""
     if len(whole) > limit and len(shown) > 1:
         shown, more = shown[:-1], f" {ELLIPSIS}"
-    words = (_WORD.findall(word)[0] for word in shown)
-    return " ".join(f"{a}{word if _PLAIN.fullmatch(word) else code(word, len(word))}{b}" for a, word, b in words) + more
+    parts = (_WORD.findall(word)[0] for word in shown)
+    words = (f"{a}{word if _PLAIN.fullmatch(word) else code(word.strip('`'), len(word))}{b}" for a, word, b in parts)
+    return " ".join(words) + more
 
 
 def chain(text: object, limit: int = 300) -> Markup:

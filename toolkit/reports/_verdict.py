@@ -82,7 +82,7 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
             continue
         before, after = (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
         if one.limit is not None and before is not None and after is not None:
-            rises.append((after / max(before, 1), relative_change(round(before), round(after))))
+            rises.append((after / max(before, 1), relative_change(before, after)))
     ends = dict.fromkeys(text for _, text in (min(rises), max(rises))) if rises else ()
     by = f" ({' to '.join(ends)})" if ends else ""
     if len(gate.regressions) == 1:
@@ -93,11 +93,11 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
     if gate.regressions:
         who = _who(gate.regressions, name, f" of {total}")
         told.append(f"{who} regressed{by}{_why(gate, steps)}")
-    elif gate.not_judged and not allowed:
+    elif gate.judged or (gate.not_judged and not allowed):
         told.append(f"{len(passed):,} of {total} passed")
-    else:
-        told.append(f"0 of {total} regressed" if gate.judged else f"{total}: nothing to judge")
         told += [f"{fell:,} fell"] if (fell := sum(one.fell for one in passed)) else []
+    else:
+        told.append(f"{total}: nothing to judge")
     if gate.waived:
         told.append(f"{len(gate.waived):,} waived")
     if gate.not_judged and not allowed:

@@ -339,6 +339,8 @@ def test_sentences_hold_no_markup(text: str) -> None:
     assert set(re.findall(r"</?(\w+)", outside)) == {"table", "thead", "tbody", "tr", "th", "td"}
     assert not re.search(r"[@#\[_*`]|http|www|GH-", outside)
     assert prose("at 2 %, 'size' of 0x1::m (×3): f() ran") == "at 2 %, 'size' of `0x1::m` (×3): `f()` ran"
+    # GitHub makes nothing of an underscore within a word; of a list of names, all look alike.
+    assert prose("no `sizes`; functions handle, record_of, size") == "no `sizes`; functions handle, record_of, size"
 
 
 def test_json_has_the_same_facts() -> None:

@@ -7,7 +7,7 @@ between nobody can tell. The same holds for the share of calls that fail.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
+from toolkit.gas._observations import Part
 from toolkit.gas.committed._levels import BOUND, MIN_SURE_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -61,6 +62,15 @@ class Reason(StrEnum):
     BELOW = "below"
 
 
+class More(StrEnum):
+    """What adds calls to a side that has too few; the value is the advice."""
+
+    WAIT = f"wait until {MIN_SURE_CALLS} calls succeed on each side"
+    LATER = "choose a later version"
+    EARLIER = "read earlier versions"
+    SNAPSHOT = f"write the snapshot again when {MIN_SURE_CALLS} calls have succeeded"
+
+
 @dataclass(frozen=True, slots=True)
 class Fees:
     """What the calls of one side paid.
@@ -71,13 +81,15 @@ class Fees:
         Fee of each call that succeeded, net of its refund, at the reference price; ascending.
     failed : int
         Number of calls that failed.
-    stored : bool
-        Whether they come from a file, so that waiting does not add to them.
+    means : mapping of str to float
+        Mean gas and mean of each part of the calls that succeeded, by column; empty if none did, or from a snapshot.
+    more : More
     """
 
     octas: NDArray[np.int64]
     failed: int
-    stored: bool = False
+    means: Mapping[str, float] = field(default_factory=dict)
+    more: More = More.WAIT
 
     @classmethod
     def of(cls, frame: pd.DataFrame, price: int) -> Fees:
@@ -94,13 +106,15 @@ class Fees:
         octas = frame["gas_used"].to_numpy(np.int64) * price - in_units + storage
         if "storage_fee_refund_octas" in frame:
             octas = octas - frame["storage_fee_refund_octas"].to_numpy(np.int64)
-        return cls(np.sort(octas[good]), int((~good).sum()))
+        columns = [name for name in ("gas_used", *(part.column for part in Part)) if name in frame and good.any()]
+        means = {name: float(frame.loc[good, name].mean()) for name in columns}
+        return cls(np.sort(octas[good]), int((~good).sum()), means)
 
     @classmethod
     def from_counts(cls, pairs: Iterable[tuple[int, int]], failed: int) -> Fees:
         """Return fees from pairs of a fee and the number of calls that paid it."""
         octas, counts = np.array([*pairs], np.int64).reshape(-1, 2).T
-        return cls(np.sort(np.repeat(octas, counts)), failed, stored=True)
+        return cls(np.sort(np.repeat(octas, counts)), failed, more=More.SNAPSHOT)
 
     def counted(self) -> list[tuple[int, int]]:
         """Return each fee and the number of calls that paid it, ascending."""
