@@ -219,7 +219,7 @@ SEARCHED = {
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
     "how-to/studies": "resume, plan, find_steps, find when gas changed",
     "how-to/sweep": "read a table, many versions, loop",
-    "how-to/table-keys": "table keys",
+    "how-to/table-keys": "table keys, list keys of a table, keys of a table",
     "project/glossary": "terms, definition",
     "reference/columns": "column meanings, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
