@@ -204,7 +204,7 @@ SEARCHED = {
     "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
     "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request, "
     "waiver, accept an increase",
-    "how-to/indexer": "table keys, keys of a table, list keys of a table, holders, NFT, NFTs, GraphQL",
+    "how-to/indexer": "holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
@@ -219,6 +219,7 @@ SEARCHED = {
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
     "how-to/studies": "resume, plan, find_steps, find when gas changed",
     "how-to/sweep": "read a table, many versions, loop",
+    "how-to/table-keys": "table keys, list keys of a table, keys of a table",
     "project/glossary": "terms, definition",
     "reference/columns": "column meanings, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",

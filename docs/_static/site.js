@@ -52,6 +52,7 @@ window.addEventListener("DOMContentLoaded", () => {
       if (listed.has(page)) result.remove();
       listed.add(page);
     }
-    if (!Search.output.children.length) listNearest(question);
+    if (Search.output.children.length) _finishSearch(Search.output.children.length); // writes the count again
+    else listNearest(question);
   }
 });

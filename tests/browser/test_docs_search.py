@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +14,10 @@ SITE = Path(__file__).resolve().parents[2] / "build" / "docs" / "html"
 ANSWERS = {
     "how do I compare two versions": "how-to/compare-releases",
     "balance at a date": "how-to/read-at-a-version",
-    "table keys": "how-to/indexer",
+    "table keys": "how-to/table-keys",
+    "keys of a table": "how-to/table-keys",
+    "list keys of a table": "how-to/table-keys",
+    "dark mode": "reference/figures",
     "why is gas higher": "explanation/causes",
     "dark plots": "reference/figures",
     "exact big numbers": "explanation/exact-numbers",
@@ -75,3 +79,5 @@ def test_an_everyday_question_finds_its_page_first(page, question):
     page.wait_for_function("() => Search.status.textContent.includes('finished')")
     pages = page.evaluate(results)
     assert len(pages) == len(set(pages))
+    said = re.search(r"found (\S+) page", page.evaluate("() => Search.status.textContent"))
+    assert said[1].replace("one", "1") == str(page.locator("#search-results ul.search > li").count())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -134,12 +135,18 @@ def test_one_mistake_has_one_code(command, arguments):
         (["simulate", TRANSFER, "0xb0b", "1", "--sender", "0xa11ce", "--versions", "0:9"], 'at = "version"'),
         (["simulate", TRANSFER, "--arg", "0xb0b", "--sender", "0xa11ce"], "without an option"),
         (["simulate", TRANSFER, "0xb0b", "-100", "--sender", "0xa11ce"], " -- "),
-        ([*VIEW, "--ledger-version", "2026-03-05"], "--versions 2026-03-05.."),
-        ([*VIEW, "--versions", "2026-03-05"], "2026-05-01..2026-06-01/20"),
+        ([*VIEW, "--ledger-version", "5:9"], "--versions 5:9"),
+        ([*VIEW, "--ledger-version", "noon"], "'--ledger-version': expected a ledger version"),
+        (["view", "registry::size"], "'FUNCTION': not a function id"),
+        ([*VIEW, "-t", "foo"], "'--type' / '-t'"),
+        (["study", "init"], "new, plan, run, schema"),
+        (["account", "aliec"], "`alice`"),
+        (["simulate", TRANSFER, "0xb0b", "1", "--sender", "aliec"], "`alice`"),
+        (["simulate", TRANSFER, "bbo", "1", "--sender", "alice"], "argument 1: not an address"),
         ([*VIEW, "0:9"], "--versions 0:9"),
         (["view", "0xcafe::registry::register", "x"], "simulate it"),
     ],
-    ids=["group", "versions", "arg", "negative", "date", "one date", "plan", "entry function"],
+    ids=str,
 )
 def test_a_wrong_command_line_says_what_to_write(command, arguments, instead):
     """One line, exit code 2."""
@@ -163,11 +170,29 @@ def test_a_negative_argument_follows_two_dashes(command):
     ],
     ids=["simulate", "view"],
 )
-def test_a_name_given_as_an_argument_gets_its_address(command, arguments):
-    """Only options accept names: `bob` may also be a String."""
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert line_of(done).endswith("bob is 0xb0b")
+def test_a_name_given_as_an_argument_is_an_address_where_the_function_takes_one(command, arguments):
+    """As in options. A String stays as it is."""
+    by_name, by_address = (
+        json.loads(command(*(one if one != "bob" else name for one in arguments), "--json").stdout)
+        for name in ("bob", "0xb0b")
+    )
+    assert by_name == by_address
+    record = command("view", "0xcafe::registry::record_of", "alice", "--json")
+    assert json.loads(record.stdout)["values"][0]["owner"].endswith("a11ce")
+
+
+@pytest.mark.parametrize("given", [("--ledger-version", "2026-03-05"), ("--ledger-version", "2026-03-05T00:00Z")])
+def test_a_date_is_the_version_then_wherever_one_is_read(command, given):
+    """The last version at or before it, as in a version plan, alone or among others, and for a gas schedule."""
+    balance = ["view", "0x1::coin::balance", "alice", "-t", "0x1::aptos_coin::AptosCoin", "--json"]
+    assert json.loads(command(*balance, *given).stdout)["ledger_version"] == 1753
+    for plan, versions in (("2026-03-05", [1753]), ("100, 2026-03-05", [100, 1753])):
+        rows = json.loads(command(*balance, "--versions", plan).stdout)["rows"]
+        assert [row["ledger_version"] for row in rows] == versions
+        assert all(row["ledger_timestamp"] for row in rows)
+    assert json.loads(command("account", "alice", *given, "--json").stdout)["ledger_version"] == 1753
+    schedule = json.loads(command("schedule", "2026-03-05", "--json").stdout)
+    assert schedule["before"]["ledger_version"] == 1753
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])

@@ -80,7 +80,7 @@ def test_a_date_names_a_version_and_the_head_is_the_default(schedule, ledger):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("soon",), 2, "'soon' is not a date"),
+        (("soon",), 2, "or a date, such as 2026-05-01, got 'soon'"),
         (("1", "99999"), 2, "version_not_found"),
         (("1", "2", "--out", "x.txt"), 2, ".parquet, .csv, .json, .jsonl or .xlsx"),
         ((), 2, "before"),

@@ -207,6 +207,27 @@ def test_a_run_says_what_to_do_next(command, folder):
     assert command(*shlex.split(lines[0])[2:], cwd=folder).returncode == 0
 
 
+def test_a_run_of_a_study_with_limits_says_whether_it_keeps_them(command, folder):
+    """The verdict of the report; and the comparison does not replace the limits of the study."""
+    limited = (folder / "study.toml").read_text().replace("[[call]]", "[thresholds]\npercent = 5\n[[call]]")
+    (folder / "limited.toml").write_text(
+        limited.replace("registry::size", "order_book::depth").replace("0xcafe", "0xb00c")
+    )
+    done = command("study", "run", "limited.toml", "--out", "limited", "--quiet", cwd=folder)
+    assert done.returncode == 0
+    assert "gate FAILED: 1 regression" in done.stdout
+    assert done.stdout.endswith("compare OTHER_RUN limited\n")
+    said = json.loads(
+        command("study", "run", "limited.toml", "--out", "limited", "--quiet", "--json", cwd=folder).stdout
+    )
+    assert said["verdict"] == "failed"
+
+
+def test_times_have_their_time_zone(command):
+    """As in sentences."""
+    assert "2026-06-28 22:04:48 UTC\n" in command("info").stdout
+
+
 def test_the_help_and_the_readme_name_every_exit_code_of_the_code():
     """Each constant of the code is there, and no other number."""
     codes = {0, cli.BAD_INPUT, cli.REFUSED, cli.UNREACHABLE, cli.STOPPED, cli.INTERNAL, cli.INTERRUPTED, cli.UNHEARD}

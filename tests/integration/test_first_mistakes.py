@@ -6,6 +6,7 @@ from datetime import date
 from functools import partial
 
 import pytest
+from pandas.testing import assert_frame_equal
 
 import toolkit
 from toolkit import reports
@@ -83,10 +84,10 @@ def test_a_fetch_without_a_node_asks_for_one(mistake, part):
 
 
 @pytest.mark.parametrize("given", ["2026-03-05", " 2026-03-05T10:00Z", date(2026, 3, 5)])
-def test_a_single_time_is_no_plan(node, given):
-    """A date could mean the day or its start, so neither is guessed."""
-    with pytest.raises(InputError, match=r"expected a range.*2026-05-01\.\.2026-06-01/20"):
-        toolkit.fetch_views(node, SIZE, given, progress=False)
+def test_a_single_time_is_a_plan_of_one_version(node, given):
+    """The same as in a list; a date is its start."""
+    frame = toolkit.fetch_views(node, SIZE, given, progress=False)
+    assert_frame_equal(frame, toolkit.fetch_views(node, SIZE, [given], progress=False))
     with pytest.raises(InputError, match="not a date"):
         toolkit.fetch_views(node, SIZE, "2026-13-01", progress=False)
 

@@ -51,7 +51,7 @@ def test_items_are_read_by_the_declaration(node):
         node.table_item(handle, "alice")
     with pytest.raises(toolkit.InputError, match=r"no resource of 0xb0b declares table"):
         toolkit.fetch_table_items(node, handle, ["alice"], owner="0xb0b", progress=False)
-    with pytest.raises(toolkit.InputError, match=r"its resources hold 0x.*\(0x1::.*, \w+\).*; pass another owner="):
+    with pytest.raises(toolkit.InputError, match=r"its resources hold 0x.*\(0x1::.*, \w+\).*; give another owner"):
         node.table_item(handle, "alice", owner="0x1")
     with pytest.raises(toolkit.InputError, match="pass key_type= and value_type=, or owner="):
         node.table_item(handle, "alice", key_type="String")

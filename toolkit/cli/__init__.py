@@ -318,14 +318,15 @@ def _advice(error: Any, given: Sequence[str]) -> str:
     plan = next(filter(PLAN, given), None)
     options = {option for one in context.command.params for option in one.opts}
     unknown, commands = getattr(error, "option_name", None) or "", {one.name for one in study_app.registered_commands}
-    has_plan, wrong = "--versions" in options, getattr(getattr(error, "param", None), "name", None)
+    has_plan = "--versions" in options
     usage = f"{' '.join(context.get_usage().split())}; see" if isinstance(context.command, _Command) else "See"
+    if context.parent is not None and usage == "See":
+        usage = f"The commands are {', '.join(sorted(context.command.commands))}; see"
     hints = {
         f"Pass the versions as --versions {plan}": plan is not None and has_plan and "--versions" not in given,
         "Write -- before the arguments if one is negative": unknown[1:].isdigit(),
         "Write arguments after the function, without an option": unknown.startswith("--arg"),
         'To simulate at many versions, write a study with at = "version"': unknown == "--versions" and not has_plan,
-        "A plan may have dates: --versions 2026-03-05..2026-03-06": has_plan and wrong == "ledger_version",
         f"Write ledger-toolkit study {given[0]}": context.parent is None and given[0] in commands,
     }
     return next((text for text, applies in hints.items() if applies), f"{usage} {context.command_path} --help.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from toolkit._present.tables import terminal_width
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import plural
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
@@ -87,7 +87,7 @@ def module(
     ledger-toolkit module 0xcafe::registry
     """
     with console.connected(where) as reached:
-        contract = reached.contract(name, ledger_version=ledger_version)
+        contract = reached.contract(name, ledger_version=console.version(reached, ledger_version))
         if not as_json:
             console.print_text(contract)
             return
@@ -131,7 +131,8 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         return
     with console.connected(where) as reached:
         wanted = console.address(reached, address, "ADDRESS")
-        found = reached.account(wanted, assets=asset or (), ledger_version=ledger_version)
+        version = console.version(reached, ledger_version)
+        found = reached.account(wanted, assets=asset or (), ledger_version=version)
         frames: dict[str, pd.DataFrame | None] = dict.fromkeys(Listed)
         for what in Listed:
             with suppress(NodeError):  # the node does not list it; the account's notes report this
@@ -184,7 +185,7 @@ _ACCOUNT_COLUMNS = {
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(help="address::module::function")],
+    function: console.FunctionArgument,
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     ledger_version: console.VersionOption = None,
@@ -208,11 +209,13 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     """
     from toolkit.wire import ViewFunction
 
-    given = [console.argument(text) for text in arguments or ()]
-    call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=versions is None):
+    values = [console.argument(text) for text in arguments or ()]
+    with console.connected(where) as reached, _hinting(arguments or (), plans=versions is None):
+        version = console.version(reached, ledger_version)
+        values = _with_addresses(reached, function, values, version)
+        call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=values)
         if _one_version(ledger_version, versions, out):
-            result = reached.view(call, ledger_version=ledger_version)
+            result = reached.view(call, ledger_version=version)
             facts: dict[str, Any] = {"node": reached.name, "function": result.call.function}
             facts |= {"values": list(result.values), "types": list(result.types)}
             facts |= _facts(result, "typing gas_used ledger_version")
@@ -221,24 +224,39 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
             return
         from toolkit.client._fetch import fetch_views
 
-        wanted = ledger_version if versions is None else versions
+        wanted = version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
     console.print_rows(frame, out, as_json=as_json, hidden=_hidden(frame, times), versions=frame["ledger_version"])
 
 
 @contextmanager
-def _hinting(node: Node, arguments: Sequence[str], *, plans: bool) -> Iterator[None]:
-    """If a call does not accept its arguments, say what one may be: a plan without its option, or an account's name."""
+def _hinting(arguments: Sequence[str], *, plans: bool) -> Iterator[None]:
+    """If a call does not accept its arguments, say what one may be: a plan without its option."""
     try:
         yield
     except InputError as error:
         plan = next(filter(console.PLAN, arguments), None)
         if plan and plans:
             raise InputError(f"{error}; pass versions as --versions {plan}") from None
-        for name in arguments:
-            if known := console.address_of_name(node, name):
-                raise InputError(f"{error}; {name} is {short_addresses(known)}") from None
         raise
+
+
+def _with_addresses(node: Node, function: str, values: list[Any], version: int | None) -> list[Any]:
+    """Return arguments with addresses for the names of accounts, where the function takes an address."""
+    names = {place for place, value in enumerate(values) if isinstance(value, str) and not value.startswith("0x")}
+    if not names:
+        return values
+    from toolkit.client._abis import function_abi
+
+    abi = None
+    with suppress(NodeError):  # the node does not serve modules, or the call reports the reason
+        abi = function_abi(function, node.abis.at(node.version_or_head(version)))
+    takes = [str(tag) == "address" for tag in abi.parameters] if abi else []
+    places = names & {place for place, is_address in enumerate(takes) if is_address}
+    return [
+        console.address(node, value, f"argument {place + 1}") if place in places else value
+        for place, value in enumerate(values)
+    ]
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -267,22 +285,24 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
         wanted = "--key-type and --value-type, or --owner, the account whose resource contains the table"
         raise InputError(f"table-item requires {wanted}")
     wanted = console.argument(key)
-    types: dict[str, Any] = {"key_type": key_type, "value_type": value_type, "owner": owner}
+    types: dict[str, Any] = {"key_type": key_type, "value_type": value_type}
     with console.connected(where) as reached:
+        types["owner"] = owner and console.address(reached, owner, "--owner")
+        version = console.version(reached, ledger_version)
         if _one_version(ledger_version, versions, out):
-            item = reached.table_item(handle, wanted, ledger_version=ledger_version, **types)
+            item = reached.table_item(handle, wanted, ledger_version=version, **types)
             facts = {"node": reached.name, **_facts(item, "handle key value ledger_version")}
             console.print_facts(facts, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_table_items
 
-        at: Any = ledger_version if versions is None else versions
+        at: Any = version if versions is None else versions
         frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
     console.print_rows(frame, out, as_json=as_json, hidden=_hidden(frame, times), versions=frame["ledger_version"])
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, Argument(help="address::module::function")],
+    function: console.FunctionArgument,
     sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
@@ -307,8 +327,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.wire import EntryFunction, SimulationRequest
 
     values = [console.argument(text) for text in arguments or ()]
-    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
-    with console.connected(where) as reached, _hinting(reached, arguments or (), plans=False):
+    with console.connected(where) as reached, _hinting(arguments or (), plans=False):
+        values = _with_addresses(reached, function, values, None)
+        call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
         sent_by = console.address(reached, sender, "--sender")
         result = reached.simulate(SimulationRequest(call, **(_fields(request) | {"sender": sent_by})))
         if out is not None:
@@ -372,7 +393,7 @@ def _fields(file: Path | None) -> dict[str, Any]:
     return found
 
 
-def _one_version(ledger_version: int | None, versions: str | None, out: Path | None) -> bool:
+def _one_version(ledger_version: str | None, versions: str | None, out: Path | None) -> bool:
     if ledger_version is not None and versions is not None:
         raise InputError("give either --ledger-version or --versions, not both")
     return versions is None and out is None
@@ -468,8 +489,8 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/50
     """
     _one_version(ledger_version, versions, out)
-    at: Any = ledger_version if versions is None else versions
     with console.connected(where) as reached:
+        at: Any = console.version(reached, ledger_version) if versions is None else versions
         from toolkit.client._fetch import fetch_resources
 
         owner = console.address(reached, address, "ADDRESS")

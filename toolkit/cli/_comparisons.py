@@ -18,7 +18,6 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.client._node import Node
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._paired import PairedComparison
@@ -280,8 +279,10 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
 
 
 def schedule(
-    before: Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.")],
-    after: Annotated[str | None, Argument(help="Ledger version or date; the head by default.")] = None,
+    before: console.VersionArgument,
+    after: Annotated[
+        str | None, Argument(help="Ledger version or date; the head by default.", callback=console.check_version)
+    ] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -298,7 +299,8 @@ def schedule(
     from toolkit.gas._schedules import schedule_diff, schedule_words
 
     with console.connected(where) as reached:
-        versions = [_version(reached, before), _version(reached, after)]
+        head = reached.ledger().version
+        versions = [head if text is None else console.version(reached, text) for text in (before, after)]
         sides = [reached.gas_schedule(version) for version in versions]
     frame, words = schedule_diff(*sides), schedule_words(*sides)
     both = [
@@ -367,7 +369,7 @@ def forecast(
 
     def of_version(version: str) -> Any:
         with console.connected(opened.study.nodes[0]) as node:
-            return node.gas_schedule(_version(node, version))
+            return node.gas_schedule(console.version(node, version))
 
     frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
@@ -380,15 +382,3 @@ def forecast(
             for row in plain_rows(total, ["now", "forecast", "change"])
         ]
         console.print_frame(total.assign(change=texts), as_json=False)
-
-
-def _version(node: Node, text: str | None) -> int:
-    """Return the ledger version in a text, the first version at or after a date, or the head for None."""
-    if text is None:
-        return node.ledger().version
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        return node.version_at(text)
-    except InputError as error:
-        raise InputError(f"{error}; or give a ledger version") from None

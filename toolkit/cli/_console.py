@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from toolkit._present.files import replacing
-from toolkit._present.messages import not_installed
+from toolkit._present.messages import did_you_mean, not_installed
 from toolkit._present.tables import (
     csv_table,
     fact_text,
@@ -24,7 +25,7 @@ from toolkit._present.tables import (
     terminal_width,
     text_table,
 )
-from toolkit._present.text import plural, version_span, without_padding
+from toolkit._present.text import plural, utc, version_span, without_padding
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,41 @@ _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
 
+def _function(text: str) -> str:
+    """Return the text of a FUNCTION, which must be a function id."""
+    from toolkit.wire._models import function_id
+
+    _check(function_id, text)
+    return text
+
+
+def _types(texts: Texts) -> Texts:
+    """Return the texts of ``--type``, which must be Move types."""
+    from toolkit.move import parse_type_tag
+
+    for text in texts or ():
+        _check(parse_type_tag, text)
+    return texts
+
+
+def check_version(text: str | None) -> str | None:
+    """Return the text of a version, which must be a number, or a date or time."""
+    from toolkit.client._versions import moment
+
+    if text is not None and not (text.isascii() and text.isdigit()):
+        _check(moment, text, "expected a ledger version, such as 1000, or a date, such as 2026-05-01")
+    return text
+
+
+def _check(parse: Callable[[str], Any], text: str, expected: str = "") -> None:
+    """Raise the error of the command line, which names the option, if a text cannot be parsed."""
+    try:
+        parse(text)
+    except InputError as error:
+        raise BadParameter(f"{expected}, got {text!r:.80}" if expected else str(error)) from None
+
+
+FunctionArgument = Annotated[str, Argument(help="address::module::function", callback=_function)]
 NodeOption = Annotated[str, Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")]
 StudyNodeOption = Annotated[
     Texts, Option("--node", help="Node to read instead of the study's, using the API key; may be repeated.")
@@ -53,9 +89,14 @@ UseKeyOption = Annotated[bool, Option("--use-api-key", help="Send LEDGER_TOOLKIT
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[
-    Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
+    Texts,
+    Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.", callback=_types),
 ]
-VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
+VersionOption = Annotated[
+    str | None,
+    Option(help="Ledger version to read, or a date for the state then; by default, the head.", callback=check_version),
+]
+VersionArgument = Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.", callback=check_version)]
 TimesOption = Annotated[
     bool | None,
     Option(help="Fill in ledger_timestamp, with one request per block; by default, for a version plan with dates."),
@@ -99,8 +140,20 @@ def address(node: Node, text: str, option: str) -> str:
     try:
         return address_of_name(node, text) or parse_address(text)
     except InputError as error:
-        hint = "; `ledger-toolkit account` lists the names of accounts" if node.name == "embedded" else ""
-        raise InputError(f"{option}: {error}{hint}") from None
+        from toolkit.client._accounts import known_names
+
+        listed = "`ledger-toolkit account` lists the names of accounts" if node.name == "embedded" else ""
+        hint = did_you_mean(text, known_names(node).values()) or listed
+        raise InputError(f"{option}: {error}{hint and f'; {hint}'}") from None
+
+
+def version(node: Node, text: str | None) -> int | None:
+    """Return the ledger version in a text that was checked: a number, or a date, which is read as in a version plan."""
+    if text is None or text.isdigit():
+        return None if text is None else int(text)
+    from toolkit.client._fetch import resolved_plan
+
+    return resolved_plan(node, text)[0].versions[0]
 
 
 def connected(where: str) -> Node:
@@ -142,6 +195,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in facts.items():
         plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
         text = fact_text(name, ", ".join(value) if plain else value, 2_000)
+        text = utc(value) if isinstance(value, datetime) else text
         rows.append((name, text if isinstance(value, bytes) else without_padding(text)))
     print_text("\n".join(text_table(rows)))
 

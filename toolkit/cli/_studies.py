@@ -102,14 +102,18 @@ def study_run(
     ledger-toolkit study run study.toml
     ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
+    from toolkit.gas._gate import rules_of
+
     loaded = console.loaded_study(study, nodes, use_api_key=use_api_key)
     out = out or Path("runs") / Path(study).stem
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, fresh=fresh, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
     if as_json:
         return
+    limits = rules_of(study=run.study)
+    limit = "" if limits.threshold or limits.own else " --fail-over 2%"  # which would replace those of the study
     print(f"Next: ledger-toolkit report {quote(str(out))} --out report.html")
-    print(f"      ledger-toolkit compare OTHER_RUN {quote(str(out))} --fail-over 2%")
+    print(f"      ledger-toolkit compare OTHER_RUN {quote(str(out))}{limit}")
 
 
 def report(
@@ -141,14 +145,17 @@ def report(
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print the result of a run: steps, calls that were not judged, and counts."""
     from toolkit._present.text import visible
-    from toolkit.gas._sentences import earlier_sentence, unjudged_sentences
+    from toolkit.gas._compare import verdict_within
+    from toolkit.gas._sentences import earlier_sentence, label_text, unjudged_sentences
+    from toolkit.gas._verdict_sentences import gate_lines
 
-    lines = run.explain().splitlines()
+    lines, judged = run.explain().splitlines(), verdict_within(run)
     counts = run.manifest["counts"]
     said = earlier_sentence(run.earlier, counts["observations"]) if run.earlier else None
     if as_json:
         facts = {"title": run.study.title, "earlier": said, "counts": counts, "rows_digest": run.digest}
         facts |= {"resumed_rows": run.manifest["resumed_rows"], "steps": console.records(run.steps), "words": lines}
+        facts |= {"verdict": judged and judged[1].verdict}
         facts |= {"not_judged": unjudged_sentences(run.coverage.unjudged, visible), "notes": _notes(run)}
         console.print_json({**facts, **extra})
         return
@@ -161,6 +168,8 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
     for note in () if nothing_new else _notes(run):
         console.print_text(f"note: {visible(note, 400)}")
+    if judged is not None:
+        console.print_text(f"From the run's beginning to its end: {gate_lines(judged[1], label_text)[0]}")
     print(_counts_text(run))
 
 

@@ -337,7 +337,7 @@ def declared_types(
     holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources contain no tables"
     raise InputError(
         f"no resource of {wire_address(parse_address(owner))} declares table {named} at version {version:,}: {holds}; "
-        "pass another owner=, or key_type= and value_type="
+        "give another owner, or the types of the keys and values"
     )
 
 

@@ -35,15 +35,17 @@ _LAST_TIME = datetime.max.replace(tzinfo=UTC)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
 _TEXT_FORMS = (
-    '"100:200", "-1000:", "0:-1/50" for 50 of all, "0:-1:100" for every 100th, "100, 200, 300", '
-    '"2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
+    '"100:200", "-1000:", "0:-1/50" for 50 of all, "0:-1:100" for every 100th, "100, 200, 300", "2026-05-01" for '
+    'the state then, "2026-05-01..2026-06-01/20", "2026-05-01..2026-06-01:1d"'
 )
 _FORMS = f"{_TEXT_FORMS}, one number, a list, a range, or times; -1 is the head"
 # Digits in groups of three. A comma with a space after it separates versions; without one, it is a thousands mark, or
 # separates them if neither number could be the start of a longer one.
-_GROUPED = re.compile(r"(?<![\d,])\d{1,3}([, \u00a0\u202f])\d{3}(?:\1\d{3})*(?!,?\d)")
-_COMMA, _MANY_GROUPS = re.compile(r"(?<!\d)\d{1,3},\d"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
-_LISTED = re.compile(rf"\s*\[?\s*{_NUMBER}(?:\s*,\s*{_NUMBER})+\s*,?\s*\]?\s*")
+_GROUPED = re.compile(r"(?<![\d,])(?<!\d-)\d{1,3}([, \u00a0\u202f])\d{3}(?:\1\d{3})*(?!,?\d)")
+_COMMA, _MANY_GROUPS = re.compile(r"(?<!\d)(?<!\d-)\d{1,3},\d"), re.compile(r"\d{1,3}(?:,\d{3}){2,}")
+_TIME = rf"{_DAY}(?:(?!\.\.)[^,\]])*"
+_ENTRY = rf"(?:{_TIME}|{_NUMBER})"
+_LISTED = re.compile(rf"\s*\[?\s*(?:{_ENTRY}(?:\s*,\s*{_ENTRY})+|{_TIME})\s*,?\s*\]?\s*")
 _MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
@@ -103,7 +105,7 @@ class FindSteps:
 
 # The versions that the fetch functions accept; `numpy` and `pandas` integers count as int, a DatetimeIndex as times, a
 # PeriodIndex as periods.
-Versions = str | int | Sequence[int] | Sequence[datetime] | Sequence[str]
+Versions = str | int | Sequence[int] | Sequence[datetime] | Sequence[int | datetime] | Sequence[str]
 # Returns the first version at or after each of some times: -1 before the oldest version, head + 1 after the head.
 VersionsAt = Callable[[Sequence[datetime]], list[int]]
 
@@ -153,13 +155,9 @@ class VersionPlan:
         else:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
-                if _is_date_text(text):
-                    moment(text)  # raises if it is not a date
-                    more = "2026-05-01..2026-06-01/20 reads 20"
-                    said = f"expected a range of times: 2026-05-01..2026-05-02/1 reads one version, {more}"
-                    raise InputError(f"version plan {text!r:.80}: {said}")
-                if _LISTED.fullmatch(text):
-                    raise InputError(f"version plan {typed!r:.80}: expected a range of versions, not a list")
+                if listed_versions(text):  # raises if one of them is not a date
+                    said = "expected a range, such as 0:-1 or 2026-05-01..2026-06-01, not versions one by one"
+                    raise InputError(f"version plan {typed!r:.80}: {said}")
                 between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
                 forms = f"the forms are {_TEXT_FORMS}; -1 is the head"
@@ -267,8 +265,8 @@ def resolve_versions(
     ResolvedPlan
         A range is clipped to the readable versions, and the notes say so. Individually listed versions are not clipped.
         A plan with dates has the versions from its first time to its last, both included; a plan with periods has the
-        last version of each period, without duplicates. Listed times are read at the last version at or before each
-        time; listed periods, such as those of a PeriodIndex, at their last version.
+        last version of each period, without duplicates. A time alone, or listed, stands for the last version at or
+        before it; a listed period, such as those of a PeriodIndex, for its last version.
 
     Raises
     ------
@@ -282,7 +280,7 @@ def resolve_versions(
     if (periods := _periods(plan)) is not None:
         return _at_ends(*periods, head, oldest, version_at)
     if not isinstance(plan, VersionPlan):
-        return ResolvedPlan(_listed(plan, head))
+        return _listed(plan, head, oldest, version_at)
     notes: list[str] = []
     first = _first(plan.first, head, oldest, version_at, notes)
     last = _last(plan.last, head, oldest, version_at, notes)
@@ -332,14 +330,22 @@ def plain_versions(text: str) -> str:
     return plain
 
 
-def listed_versions(text: str) -> list[int] | None:
-    """Return the versions that a text lists, each once; None if it is no list.
+def listed_versions(text: str) -> list[int | datetime] | None:
+    """Return the versions and times that a text lists, each once; None if it is neither a list nor a time.
 
+    Raises
+    ------
+    InputError
+        If what begins as a date is none.
+
+    Examples
+    --------
     >>> listed_versions("1,000, 4,000")
     [1000, 4000]
     """
     text = plain_versions(text)
-    return list(dict.fromkeys(map(int, re.findall(_NUMBER, text)))) if _LISTED.fullmatch(text) else None
+    entries = re.findall(_ENTRY, text) if _LISTED.fullmatch(text) else None
+    return entries and list(dict.fromkeys(moment(one) if _is_date_text(one) else int(one) for one in entries))
 
 
 def out_of_reach(first: int, last: int, *, oldest: int, head: int) -> str:
@@ -378,13 +384,11 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
     """Return the last version before each end, without duplicates; the notes report ends without a version."""
     begin, *afters = version_at([first, *ends])
     if begin > head:
-        raise InputError(f"the version plan begins at {utc(first)}, after this node's head, version {head:,}")
+        raise InputError(f"{utc(first)} is after this node's head, version {head:,}")
     found = [after - 1 for after in afters]
     versions = list(dict.fromkeys(version for version in found if version >= oldest))
     if not versions:
-        raise InputError(
-            f"the version plan ends at {utc(ends[-1])}, before version {oldest:,}, the oldest that this node has"
-        )
+        raise InputError(f"{utc(ends[-1])} is before version {oldest:,}, the oldest that this node has")
     notes = []
     if early := sum(version < oldest for version in found):
         verb = "is" if early == 1 else "are"
@@ -396,10 +400,10 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
     return ResolvedPlan(versions, tuple(notes), by_time=True)
 
 
-def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
-    """Return versions that are listed one by one; negative numbers count from the head."""
+def _listed(plan: int | Sequence[Any], head: int, oldest: int, version_at: VersionsAt) -> ResolvedPlan:
+    """Return versions and times that are listed one by one; negative numbers count from the head."""
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
-        return plan
+        return ResolvedPlan(plan)
     given: Any = [plan] if _is_integer(plan) else plan
     if isinstance(given, FindSteps):
         raise InputError(
@@ -408,14 +412,19 @@ def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
         )
     if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
         raise InputError(f"versions {plan!r} are not understood; the forms are {_FORMS}")
-    versions = []
+    versions: list[int] = []
+    by_time = False
     for version in given:  # the list is the caller's: short, and each entry needs its own check
+        if isinstance(version, date) or _is_date_text(version):
+            by_time, time = True, moment(version)
+            versions += _at_ends(time, [time + _TICK], head, oldest, version_at).versions
+            continue
         if not _is_integer(version) or not -head - 1 <= int(version) <= _MAX_VERSION:
             raise InputError(
                 f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^63 - 1"
             )
         versions.append(int(version) if version >= 0 else head + 1 + int(version))
-    return versions
+    return ResolvedPlan(versions, by_time=by_time)
 
 
 def _is_integer(value: object) -> bool:

@@ -55,10 +55,10 @@ def proposed_schedule(schedule: GasSchedule, changes: GasSchedule | Mapping[str,
         found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
         if not found or found[0] not in entries:
             close = get_close_matches(name, entries, n=1)
+            groups = ", ".join(sorted({f"{one.partition('.')[0]}." for one in entries}))
             raise InputError(
                 f"schedule: the gas schedule in force has no parameter {visible(name, 80)}"
-                f"{f' (did you mean {close[0]}?)' if close else ''}. In Python, node.gas_schedule().entries lists "
-                "them, and a schedule given whole may have others: toolkit.wire.GasSchedule(feature_version, entries)"
+                f"{f' (did you mean {close[0]}?)' if close else ''}; its names begin with {visible(groups, 200)}"
             )
         factor = _FACTOR.fullmatch(value) if isinstance(value, str) else None
         if factor is None and (type(value) is not int or not 0 <= value <= _MAX_VALUE):

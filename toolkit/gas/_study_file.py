@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Annotated, Any, Self, SupportsIndex
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -24,6 +24,9 @@ from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import TOP_LEVEL_KEYS, FileModel, misspelt
 from toolkit.gas._rules import Threshold, Waiver, read_waivers
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)
@@ -83,7 +86,7 @@ class VersionChoice(FileModel):
         return self.find_steps or self.plan
 
     @cached_property
-    def parsed(self) -> VersionPlan | Sequence[int]:
+    def parsed(self) -> VersionPlan | Sequence[int | datetime]:
         """The range of a step search, or the plan, in parsed form; a list of versions is returned as given."""
         if isinstance(self.written, str):
             return listed_versions(self.written) or VersionPlan.parse(self.written)

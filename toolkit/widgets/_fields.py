@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from toolkit import move
 from toolkit._present.messages import did_you_mean
-from toolkit._present.text import plural, utc, visible
-from toolkit.client._versions import VersionPlan, as_version, moment, out_of_reach, without_marks
+from toolkit._present.text import plural, visible
+from toolkit.client._versions import VersionPlan, as_version, listed_versions, moment, out_of_reach, without_marks
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
@@ -30,8 +30,6 @@ from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from toolkit.client._versions import ResolvedPlan
     from toolkit.move._codecs import BaseLayout
     from toolkit.wire import LedgerState
@@ -63,10 +61,8 @@ class Findings:
         Known account names by canonical address.
     ledger : LedgerState or None
         The versions that the node has, if they are known.
-    times : mapping of str to (int, datetime or None)
-        The first version from a time that was typed, and its own time.
     plans : mapping of str to ResolvedPlan
-        The versions of a range of times that was typed.
+        The versions of times that were typed.
     """
 
     errors: dict[str, str] = attribute(default_factory=dict)
@@ -74,7 +70,6 @@ class Findings:
     notes: dict[str, str] = attribute(default_factory=dict)
     names: Mapping[str, str] = attribute(default_factory=dict)
     ledger: LedgerState | None = None
-    times: Mapping[str, tuple[int, datetime | None]] = attribute(default_factory=dict)
     plans: Mapping[str, ResolvedPlan] = attribute(default_factory=dict)
 
     def address(self, typed: str) -> str | None:
@@ -362,12 +357,11 @@ def read_version(typed: str, found: Findings) -> int | None:
         found.missing["version"] = _VERSION
         return None
     if is_time(typed):
-        if typed not in found.times:
+        if typed not in found.plans:
             found.missing["version"] = "the version at this time is looked up when the field is left"
             return None
-        version, time = found.times[typed]
-        at = f" ({utc(time)})" if time else ""
-        found.notes["version"] = f"= {version:,}, the first version from then on{at}"
+        version = found.plans[typed].versions[0]
+        found.notes["version"] = f"= {version:,}, the last version until then"
         return version
     if not re.fullmatch(r"-?(?!0\d)\d{1,20}", plain):
         found.errors["version"] = f"{_VERSION}, got {_quoted(typed)}"
@@ -405,9 +399,11 @@ def is_time(typed: str) -> bool:
     return False
 
 
-def is_time_range(typed: str) -> bool:
-    """Return whether a text is a plan from or to a time; one with periods, which has many times, is none."""
+def has_times(typed: str) -> bool:
+    """Return whether a text has times to look up: listed, or a range's; a plan with periods has too many."""
     with suppress(InputError):
+        if (listed := listed_versions(typed)) is not None:
+            return not all(isinstance(one, int) for one in listed)
         plan = VersionPlan.parse(typed)
         return plan.every is None and not plan.months and (type(plan.first), type(plan.last)) != (int, int)
     return False

@@ -23,7 +23,7 @@ from toolkit.client._fetch import resolved_plan
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets import _messages as parts
 from toolkit.widgets import _state as events
-from toolkit.widgets._fields import is_time, is_time_range
+from toolkit.widgets._fields import has_times, is_time
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
 from toolkit.widgets._messages import shown
 
@@ -741,17 +741,14 @@ class Builder(Pictured):
         """Read which versions the node has, and those of typed times; return False on failure."""
         now = self._now
         path = getattr(now.entries, "versions_field", "")
-        typed, times = getattr(now.entries, path, "").strip(), now.times
+        typed = getattr(now.entries, path, "").strip()
         if not typed:
             return True
         with suppress(ToolkitError):  # what the node does not have is also refused later
             self._learn(ledger=self._asked.ledger())
         try:
-            if path == "version" and is_time(typed) and typed not in times:
-                version = self._asked.version_at(typed)
-                time = self._asked.block(version).block_timestamp
-                self._learn(times={**times, typed: (version, time)})
-            elif path != "version" and is_time_range(typed) and typed not in now.plans:
+            known = is_time if path == "version" else has_times
+            if known(typed) and typed not in now.plans:
                 self._learn(plans={**now.plans, typed: resolved_plan(self._asked, typed)[0]})
         except ToolkitError as error:
             self._refuse(path if isinstance(error, InputError) else "node", str(error))

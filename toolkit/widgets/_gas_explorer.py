@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.client._versions import FindSteps, VersionPlan
+from toolkit.client._versions import FindSteps, VersionPlan, listed_versions
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Run, Study
@@ -257,7 +257,7 @@ class StudyState(functions.FunctionState):
             return None
         if draft.plan == "these":
             return validated(partial(VersionChoice, plan=plan), found, "span")
-        if not isinstance(plan, str) or not VersionPlan.parse(plan).is_range:
+        if not isinstance(plan, str) or listed_versions(plan) or not VersionPlan.parse(plan).is_range:
             found.errors["span"] = f"a search reads a range, such as 0:-1; for others, choose {_PLANS['these']!r}"
             return None
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}

@@ -14,7 +14,7 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import both, plural, utc, version_span
+from toolkit._present.text import both, plural, version_span
 from toolkit.client._accounts import returned_asset
 from toolkit.client._arguments import missing_function
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
@@ -25,7 +25,6 @@ from toolkit.client._versions import (
     Versions,
     as_version,
     listed_versions,
-    moment,
     plain_versions,
     resolve_versions,
 )
@@ -35,7 +34,7 @@ from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _functions as functions
 from toolkit.widgets._changes import Known
-from toolkit.widgets._fields import LEAST_VERSION, Findings, from_start, is_time, read_version, unreadable, validated
+from toolkit.widgets._fields import LEAST_VERSION, Findings, from_start, has_times, read_version, unreadable, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Page, Part, Programs, mono, select
@@ -101,32 +100,32 @@ def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | N
 def read_plan(typed: str, found: Findings, path: str) -> Versions | None:
     """Return the plan that was typed into a field, or None; a note says what was understood and what is not there."""
     ledger = found.ledger
-    if is_time(typed):
-        words = "write a range of dates, such as 2026-05-01..2026-06-01/20"
-        words += ", or choose one version" if path == "plan" else ""
-        if ledger is not None and moment(typed) > ledger.timestamp:
-            words = f"{utc(moment(typed))} is after the head, {utc(ledger.timestamp)}"
-        found.errors[path] = words
-        return None
     plan = validated(partial(parse_plan, typed), found, path)
     notes: Sequence[str] = ()
     if isinstance(plan, list):
         missing = (unreadable(version, ledger) for version in plan)
         known = plan if ledger is None else [from_start(version, ledger) for version in plan]
-        notes = [f"= versions {both([f'{version:,}' for version in known])}", *filter(None, missing)][:2]
+        notes = [f"= {_listed(known)}", *filter(None, missing)][:2]
     elif plan is not None and ledger is not None:
         resolved = found.plans.get(typed)
-        if ".." not in typed:  # times are looked up when the field is left
+        times_alone = ".." not in typed and has_times(typed)
+        if ".." not in typed and not times_alone:  # times are looked up when the field is left
             resolve = partial(resolve_versions, plan, head=ledger.version, oldest=ledger.oldest_version)
             resolved = validated(resolve, found, path)
             if resolved is None:
                 return None
         if resolved is not None:
             is_echoed = resolved.by_time or typed.startswith("-")
-            notes = [*([f"= {_span(resolved.versions)}"] if is_echoed else []), *resolved.notes]
+            words = _listed(resolved.versions) if times_alone else _span(resolved.versions)
+            notes = [*([f"= {words}"] if is_echoed else []), *resolved.notes]
     if notes:
         found.notes[path] = "; ".join(notes)
     return plan
+
+
+def _listed(versions: Sequence[int]) -> str:
+    """Return some versions, one by one."""
+    return f"version{'s' * (len(versions) > 1)} {both([f'{version:,}' for version in versions])}"
 
 
 def _span(versions: Sequence[int]) -> str:
@@ -139,7 +138,8 @@ def parse_plan(typed: str) -> Versions:
     """Check the text of a version plan, and return it without thousands marks, or as a list if it lists versions."""
     listed = listed_versions(typed)
     if listed is not None:
-        return [as_version(one, least=LEAST_VERSION) for one in listed]
+        numbers = [as_version(one, least=LEAST_VERSION) for one in listed if isinstance(one, int)]
+        return numbers if len(numbers) == len(listed) else plain_versions(typed)
     plan = VersionPlan.parse(typed)
     first, last = plan.first, plan.last
     # The length of such a plan does not depend on the head, so it is checked before a node is asked.
@@ -257,7 +257,7 @@ class ReadState(FormState):
 
     def with_versions(self, found: Findings) -> Self:
         """Return the state with the versions that its entries select; invalid ones leave those of before."""
-        mine = Findings(ledger=self.ledger, times=self.times, plans=self.plans)
+        mine = Findings(ledger=self.ledger, plans=self.plans)
         versions = read_versions(self.entries, mine)
         found.add(mine)
         return dataclasses.replace(self, versions=versions) if mine.good else self
@@ -272,7 +272,7 @@ class ReadState(FormState):
         """Return the value of a trait; invalid `versions` are returned as typed."""
         if name != "versions":
             return super().trait(name)
-        found, draft = Findings(ledger=self.ledger, times=self.times), self.entries
+        found, draft = Findings(ledger=self.ledger, plans=self.plans), self.entries
         versions = read_versions(draft, found)
         return versions if found.good else getattr(draft, draft.at)
 

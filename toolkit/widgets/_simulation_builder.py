@@ -609,7 +609,7 @@ class SimulationState(functions.FunctionState):
         missing = now.further_signers - len(signers)
         draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
         request = read_request(draft, self.request, now.leading, found)
-        mine = Findings(ledger=self.ledger, times=self.times)
+        mine = Findings(ledger=self.ledger, plans=self.plans)
         version = read_version(draft.version, mine) if draft.at == "version" else None
         found.add(mine)
         now = dataclasses.replace(now, entries=draft, findings=found, request=request or self.request, version=version)

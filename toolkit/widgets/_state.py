@@ -141,10 +141,8 @@ class FormState:
         Names of accounts by canonical address.
     ledger : LedgerState or None
         The ledger when the field of the versions was left last.
-    times : mapping of str to (int, datetime or None)
-        The first version from a time that was typed, and its own time.
     plans : mapping of str to ResolvedPlan
-        The versions of a range of times that was typed.
+        The versions of times that were typed.
     request : object
         The request of the last valid entries.
     made_from : struct
@@ -183,7 +181,6 @@ class FormState:
     node: Any = None
     names: Mapping[str, str] = field(default_factory=dict)
     ledger: Any = None
-    times: Mapping[str, tuple[int, Any]] = field(default_factory=dict)
     plans: Mapping[str, Any] = field(default_factory=dict)
     request: Any = None
     made_from: Any = None
@@ -377,5 +374,5 @@ def _stepped(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one 
             return state.saying(kind, words)
         case Moved(node, names):
             made = dataclasses.replace(state, node=node, names=names, looked={}, refused={}, recent=(), status=Status())
-            made = dataclasses.replace(made, ledger=None, times={}, plans={})
+            made = dataclasses.replace(made, ledger=None, plans={})
             return step(made.forgotten().read(state), Answered(None))

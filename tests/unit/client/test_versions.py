@@ -265,6 +265,36 @@ def test_periods_and_times_are_read_at_their_last_version(plan, expected):
     assert versions(plan, version_at=at(DAYS)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-05-02", [49]),
+        (" 2026-05-02T13:00Z ", [69]),
+        ("2026-05-02 07:00", [59]),
+        ("2026-05-02, 1,000, -1", [49, 1000, HEAD]),
+        ("100, 2026-05-02, 2026-05-03", [100, 49, 89]),
+        ("2026-05-02,2026-05-03", [49, 89]),
+        ("2026-05-02,300", [49, 300]),
+        ("[2026-05-02, 7]", [49, 7]),
+        (["2026-05-02", 7], [49, 7]),
+        (date(2026, 5, 2), [49]),
+    ],
+)
+def test_a_time_alone_is_its_last_version_also_among_versions(text, expected):
+    """As in a list of times: the state then. The rows have times."""
+    plan = resolve_versions(text, head=HEAD, version_at=at(DAYS))
+    assert plan.versions == expected
+    assert plan.by_time
+
+
+@pytest.mark.parametrize("text", ["2020-01-01, 50", "2030-01-01, 50", "2030-01-01", "2026-02-30, 50", "2026-05-02/5"])
+def test_a_time_that_has_no_version_is_refused(text):
+    """It is before the oldest version or after the head, or is no time."""
+    version_at = at({version: time for version, time in DAYS.items() if version >= 40}, oldest=40)
+    with pytest.raises(InputError):
+        resolve_versions(text, head=HEAD, oldest=40, version_at=version_at)
+
+
 def test_months_are_those_of_the_calendar():
     """A month begins on the day of the first, or on its last day if it is shorter."""
     plan = VersionPlan.parse("2026-01-31..2026-04-30:1mo")
@@ -338,7 +368,7 @@ def test_periods_without_a_version_are_noted():
         ("2026-05-02..2026-05-01:1d", "runs backwards"),
         ("2026-05-01..2026-05-02:0d", "expected periods of 1 or more min, h, d, w, mo"),
         ("2026-05-01..2026-05-02:1month", "expected periods of 1 or more min, h, d, w"),
-        ("2030-01-01..2030-02-02:1d", "begins at 2030-01-01 00:00:00 UTC, after this node's head"),
+        ("2030-01-01..2030-02-02:1d", "2030-01-01 00:00:00 UTC is after this node's head"),
         ("2020-01-01..2026-05-02:1min", "more than 100,000 periods"),
     ]:
         with pytest.raises(InputError, match=words):
@@ -494,7 +524,7 @@ def test_a_plan_that_is_not_understood_is_quoted_as_typed():
 
 def test_a_list_is_not_offered_where_a_range_is_expected():
     """The forms of a plan have the list, which calls and searches do not take."""
-    with pytest.raises(InputError, match="expected a range of versions, not a list"):
+    with pytest.raises(InputError, match="expected a range"):
         VersionPlan.parse("100, 200")
 
 

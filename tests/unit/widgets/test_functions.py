@@ -9,6 +9,7 @@ import pytest
 
 import toolkit
 from tests.unit.widgets.test_simulation_builder import press, type_in
+from toolkit.client._fetch import resolved_plan
 from toolkit.embedded import Ledger, Module, entry, signer
 from toolkit.embedded.types import u64
 from toolkit.errors import NotFound
@@ -117,19 +118,20 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 
 
-def test_a_date_becomes_the_first_version_at_or_after_it(node):
+def test_a_date_becomes_the_last_version_at_or_before_it(node):
     """When it is left, or when the form is run; a time after the head is refused where it was typed."""
     form = ViewBuilder(node, "0x1::chain_id::get")
     day = f"{node.ledger().timestamp:%Y-%m-%d}"
     type_in(form, at="version", version=day)
     assert (list(form.errors), form.python) == (["version"], "")
     press(form, "time")
-    assert form.versions == node.version_at(day)
+    [then] = resolved_plan(node, [day])[0].versions
+    assert form.versions == then
     assert form._draft.version == day
-    assert form._findings.notes["version"].startswith(f"= {node.version_at(day):,}, ")
+    assert form._findings.notes["version"].startswith(f"= {then:,}, ")
     type_in(form, version=f"{day} 00:00")
     form.read()
-    assert form.result.ledger_version == node.version_at(day)
+    assert form.result.ledger_version == then
     type_in(form, version="2999-01-01")
     form.read()
     assert "2999-01-01" in form.errors["version"]

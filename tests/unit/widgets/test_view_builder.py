@@ -120,8 +120,10 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
         ("plan", "1,000, -5", [1000, -5], "= versions 1,000 and 4,995"),
         ("plan", "2026-06-28..2026-07-10", "2026-06-28..2026-07-10", "= versions 4,972 to 4,999; 2026-07-10"),
         ("plan", "2026-06-01..2026-06-28/20", "2026-06-01..2026-06-28/20", "= 20 of versions "),
-        ("plan", "2026-06-28", None, "write a range of dates"),
-        ("plan", "2027-01-01", None, "2027-01-01 00:00:00 UTC is after the head, 2026-06-28 22:04:48 UTC"),
+        ("plan", "2026-06-28", "2026-06-28", "= version 4,971"),
+        ("plan", "2026-06-28, 1,000, -5", "2026-06-28, 1000, -5", "= versions 4,971, 1,000 and 4,995"),
+        ("version", "2026-06-28", 4971, "= 4,971"),
+        ("plan", "2027-01-01", None, "2027-01-01 00:00:00 UTC is after"),
     ],
 )
 def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, at, typed, versions, note):
@@ -143,6 +145,7 @@ def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, a
     [
         ("2026-06-28..2026-07-10", 0, "= versions 4,972 to 4,999"),
         ("2027-01-01..2027-02-01", 1, None),
+        ("2026-06-28", 1, "= version 4,971"),
         ("2027-01-01", 1, None),
     ],
 )

@@ -24,6 +24,7 @@ from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from toolkit.client._node import Node
     from toolkit.client._versions import FindSteps
@@ -259,7 +260,7 @@ def resolve(study: Study, node: Node, *, existed: Collection[str] = ()) -> NodeP
     head, claimed = info.ledger.version, info.ledger.oldest_version
     oldest = node.oldest_readable(info.ledger)
 
-    def resolved(wanted: VersionPlan | Sequence[int], oldest: int) -> ResolvedPlan:
+    def resolved(wanted: VersionPlan | Sequence[int | datetime], oldest: int) -> ResolvedPlan:
         at = partial(node.first_from, ledger=info.ledger)
         return resolve_versions(wanted, head=head, oldest=oldest, claimed=claimed, version_at=at)
 
@@ -360,10 +361,10 @@ def calls_at_head(study: Study, plan: NodePlan) -> list[Call]:
     ]
 
 
-def _ends_at_head(wanted: VersionPlan | Sequence[int], last: int, head: int) -> bool:
+def _ends_at_head(wanted: VersionPlan | Sequence[int | datetime], last: int, head: int) -> bool:
     """Return whether versions that were resolved to `last` end at the head, or were clipped to it."""
     if not isinstance(wanted, VersionPlan):
-        return any(version < 0 for version in wanted)
+        return any(isinstance(version, int) and version < 0 for version in wanted)
     end = wanted.last
     return end < 0 or end > head if isinstance(end, int) else last == head
 
