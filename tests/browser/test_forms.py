@@ -364,7 +364,7 @@ def test_an_account_that_cannot_pay_is_helped(form, shots):
     page = shown.page
     page.get_by_role("button", name="Simulate", exact=True).click()
     expect(page.locator(".ltk-title").last).to_have_text(
-        re.compile(r"alice needs up to 20,000 APT \(.*\) but has [\d,.]+ APT")
+        re.compile(r"cannot afford 2,000,000 gas units .* It has [\d,.]+ APT, and the fee may be 20,000 APT")
     )
     page.screenshot(path=shots / "form_cannot_pay.png", full_page=True)
     page.get_by_role("button", name="Lower the maximum").click()

@@ -41,7 +41,6 @@ _NO_KEY = "0x" + 64 * "0"
 
 # Addresses that are the same on every chain.
 _FRAMEWORK_NAMES = {
-    "0x0": "nobody",
     "0x1": "framework",
     "0x3": "tokens",
     "0x4": "token objects",

@@ -519,7 +519,8 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
 
 
 _EXECUTION = re.compile(
-    r"Execution failed in (?P<function>\S{1,400}) \(on instruction (?P<instruction>\w+)[^\n]{0,200}?\) at code offset"
+    r"Execution failed in (?P<function>\S{1,400})(?: \(on instruction (?P<instruction>\w+)[^\n]{0,200}?\))?"
+    r" at code offset(?: \d{1,9}\nExecution failed with message: (?P<message>[^\n]{1,300}))?"
 )
 _PLACE = re.compile(r"resource (?:from|at|to|into) (?:0x)?([0-9a-f]{1,64})\b")
 _MODULE = re.compile(r"\bModule (?:0x)?([0-9a-f]{1,64})::(\w{1,200}) doesn't exist")
@@ -573,40 +574,40 @@ def _balance_words(request: wire.SimulationRequest, transaction: wire.UserTransa
     sponsored = request.payer != request.sender
     payer = f"the {'fee payer' if sponsored else 'sender'} {request.payer}"
     other = "another fee_payer" if sponsored else "a fee_payer"
-    at_price = f"{plural(price, 'octa')} per gas unit"
+    most = f"{plural(limit, 'gas unit')} at {plural(price, 'octa')} each"
     estimated = with_estimates(request).estimate_max_gas_amount
     if status == _CANNOT_PAY and estimated:  # the node has chosen the limit: a user cannot lower it
         return f"{payer} has too few coins for the fee; set {other}{'' if sponsored else ', or use a funded sender'}"
     if status == _CANNOT_PAY:
-        return f"{payer} cannot afford max_gas_amount={limit} at {at_price}; lower max_gas_amount, or set {other}"
+        return f"{payer} cannot afford {most}; lower max_gas_amount, or set {other}"
     if not estimated and not _fills_in_limit(request):
         return None
     if status == _OUT_OF_GAS:
         return (
-            f"it ran out of gas at {plural(limit, 'gas unit')}, which is what the balance of {payer} covers at "
-            f"{at_price}, up to the maximum of the network; fund that account, or set {other} with a higher "
-            "balance"
+            f"it ran out of gas: the balance of {payer} covers {most}, up to the maximum of the network; fund that "
+            f"account, or set {other} with a higher balance"
         )
     if sponsored:
         return (
-            f"{payer} cannot afford any gas: its balance only covers max_gas_amount={limit} at "
-            f"{at_price}; set {other}, or a lower gas_unit_price"
+            f"{payer} cannot afford any gas: its balance covers at most {most}; set {other}, or a lower gas_unit_price"
         )
     return (
-        f"{payer} cannot afford any gas: by the node's estimate, its balance only covers max_gas_amount={limit} at "
-        f"{at_price}; set a fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the "
-        "balance covers, or another sender"
+        f"{payer} cannot afford any gas: by the node's estimate, its balance covers at most {most}; set a fee_payer, "
+        "a lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
     )
 
 
 def _execution_words(status: str) -> str | None:
-    """Describe the failed instruction that a status reports; return None if it reports none."""
-    if (match := _EXECUTION.search(status)) is None:
+    """Describe the failed instruction that a status reports; return None if it reports neither one nor a message."""
+    match = _EXECUTION.search(status)
+    if match is None or not (match["instruction"] or match["message"]):
         return None
-    place = _PLACE.search(status, match.end())
+    place = _PLACE.search(status, match.end("function"))
     where = f" at {parse_address('0x' + place[1])}" if place else ""
     failed = f"instruction {match['instruction']} of {match['function']} failed"
-    instruction = match["instruction"].removesuffix("Generic")
+    if match["message"]:
+        failed = f"{match['message']} in {match['function']}"
+    instruction = (match["instruction"] or "").removesuffix("Generic")
     if instruction in {"MoveFrom", "ImmBorrowGlobal", "MutBorrowGlobal"}:
         return f"the resource that the code reads or moves does not exist{where}: {failed}"
     return f"the resource that the code creates already exists{where}: {failed}" if instruction == "MoveTo" else failed

@@ -442,7 +442,7 @@ def _change(
     else:
         text = short_addresses(str(key))[:_MAX_KEY] if isinstance(key, dict | list) else key
         head = f"item {known.leaf('key', text, key_layout, None)} of table {short_id(row['handle'])}"
-        if links:
+        if links and old is not None:  # an item that the simulation creates is at no version
             about = f'class="ltk-small" data-send="item" data-number="{place}"'
             body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""

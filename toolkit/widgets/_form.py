@@ -465,9 +465,10 @@ class Builder(Pictured):
 
     def _show(self, before: events.FormState) -> None:
         """Set the traits that follow from the state."""
-        answered, read = self._now.answer is not before.answer, self._now.findings is not before.findings
+        answered = self._now.answer is not before.answer
         pages = self._answer_pages() if answered else self._pages
         now = self._now
+        read = now.findings is not before.findings or now.code_note != before.code_note
         with self._without_feedback(), self.hold_sync():
             self._status, self._findings, self._progress, self._hits = now.status, now.messages, now.progress, now.hits
             self._stale, self._serial, self._pages = now.stale, now.serial, pages

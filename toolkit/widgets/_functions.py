@@ -1061,6 +1061,9 @@ class FunctionBuilder(Builder):
                 known = [(module.name, function.name) for module, _ in listed for function in module.exposed_functions]
                 meant = did_you_mean(_WORDS.split(words)[-1], sorted({name for names in known for name in names}))
                 error = f"No matching function{meant and f'; {meant}'}"
+                account = Findings(names=self._now.names).address(query)
+                if account is not None and not self._contracts_of(account):
+                    error = f"{shorten(query.strip())} is an account without contracts"
         self._learn(hits=Hits(query, tuple(found), error, total))
 
     def _places(self) -> dict[str, str]:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 READ_ACTIONS = (("read", "Read"),)
 _MANY = "0:-1/50 for 50 of all, 100:200 for each; also dates, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+_ABORTED, _MISSING_DATA, _ARITHMETIC_ERROR = 4016, 4008, 4017  # status codes of the VM
 _ANY_HEAD = 10**20  # for checks without a node: above all that can be typed
 
 
@@ -365,6 +366,8 @@ class ReadBuilder(Builder):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
                 words = error.message or words
+                if error.vm_error_code == _ARITHMETIC_ERROR:  # the message does not say of what
+                    words = f"{words} in {self._subject()}"
         sentence, aborted = abort_parts(Abort.find(words))
         with self._locked():
             self._refuse(path, sentence or words)
@@ -454,9 +457,6 @@ def _is_missing(node: Node, wanted: Wanted, version: int) -> bool:
     with suppress(ToolkitError):
         return missing_function(node, wanted.request, node.abis.at(version)) is not None
     return False
-
-
-_ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
 
 
 class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
@@ -552,21 +552,21 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
     def _is_unavailable(self, node: Node, wanted: Wanted, frame: pd.DataFrame) -> bool:
         lost = failures(frame)["ledger_version"]
         read = frame["ledger_version"].drop(lost.index)
-        if lost.empty or read.empty or lost.max() > read.min():
+        if lost.empty or (not read.empty and lost.max() > read.min()):
             return False
         # Upgrades keep public functions, so one that is missing at a version was missing at all before.
         return _is_missing(node, wanted, int(lost.max()))
 
     def _fail(self, error: ToolkitError, path: str) -> None:
         """Show a failure; that the code at one version does not have a function of the head yet is none."""
-        now, version = self._now, None
-        with suppress(ToolkitError):
-            at = now.versions if isinstance(error, InvalidRequest) and now.call is not None else None
-            version = self._asked.at(at).ledger_version if isinstance(at, int) else None
-        if version is not None and _is_missing(self._asked, now.wanted, version):
-            self._say("hint", f"Not available at version {version:,}")
-        else:
-            super()._fail(error, path)
+        now, node = self._now, self._asked
+        if isinstance(error, InvalidRequest) and now.call is not None and isinstance(now.versions, int):
+            with suppress(ToolkitError):
+                version = node.at(now.versions).ledger_version
+                if _is_missing(node, now.wanted, version):
+                    self._say("hint", f"Not available at version {version:,}: {error.message}")
+                    return
+        super()._fail(error, path)
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that an error concerns."""
@@ -575,8 +575,10 @@ class ViewBuilder(functions.FunctionBuilder, ReadBuilder):
         # A single argument decides which resource is read, and what the contract refuses.
         entries = self._now.entries
         alone = len(entries.arguments) == 1 and isinstance(entries.arguments[0], str)
-        if alone and error.vm_error_code in {_ABORTED, _MISSING_DATA}:
+        if alone and error.vm_error_code in {_ABORTED, _MISSING_DATA, _ARITHMETIC_ERROR}:
             return "arguments.0"
+        if error.vm_error_code == _ARITHMETIC_ERROR:
+            return "arguments"
         missing_type = error.vm_error_code == _MISSING_DATA and entries.type_arguments
         return "type_arguments.0" if missing_type else "function"
 

@@ -446,6 +446,8 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
     span = version_words(frame["ledger_version"])
     how = "not available" if unavailable else "failed"
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} {how}" if failed else "")]
+    if "presence" in frame and (there := (frame["presence"] == "present").sum()) < len(frame) - failed:
+        words[0] += f"; found at {there:,}"
     words += _presence_words(frame) if "presence" in frame else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:

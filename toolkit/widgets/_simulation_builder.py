@@ -14,7 +14,7 @@ from traitlets import Bool, Instance, Unicode
 
 from toolkit import move, wire
 from toolkit._present.messages import shorten
-from toolkit._present.text import listed, plural
+from toolkit._present.text import listed, plural, short_addresses
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.client._versions import without_marks
@@ -396,8 +396,7 @@ _CAUSES = {
     "ACCOUNT_NOT_MULTISIG": ("multisig_address",),
     "LINKER_ERROR": ("function",),
 }
-# Statuses of a payer whose balance does not cover the maximum.
-_CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
+_CANNOT_PAY, _BELOW_MIN = "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
 # Aborts of the framework that concern the amount of a transfer: the balance does not cover it.
 _BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
 
@@ -437,10 +436,10 @@ def failure_of(
     """Return why a simulation would fail, or None. If an account cannot pay, its balance is read."""
     if simulation.success:
         return None
-    status = "; ".join(simulation.vm_status.splitlines())
-    if any(words in status for words in _CANNOT_PAY):
+    status, words, detail = simulation.vm_status, *reason_of(simulation)
+    # A limit that was not set follows from the balance.
+    if _CANNOT_PAY in status or (_BELOW_MIN in status and simulation.request.max_gas_amount is None):
         return _cannot_pay(simulation, draft, known, on)
-    words, detail = reason_of(simulation)
     sentence, aborted = abort_parts(simulation.transaction.abort)
     causes = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
     path = _first_shown(causes, draft)
@@ -465,6 +464,7 @@ def reason_of(simulation: Simulation) -> tuple[str, str]:
     reason = failure_reason(simulation.request, simulation.transaction)
     if reason is None:
         return _capitalized(status), ""
+    reason = short_addresses(reason)
     names = {*SimulationRequest.model_fields, *wire.Multisig.model_fields}  # their labels are the same words
     for name in sorted(names, key=len, reverse=True):
         reason = reason.replace(name, name.replace("_", " "))
@@ -506,19 +506,16 @@ def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork) -> Failure:
-    """Return a failure with the payer's balance, the amount needed, and the gas that the payer can pay."""
-    request, transaction = simulation.request, simulation.transaction
-    price, most = transaction.gas_unit_price, transaction.max_gas_amount
-    payer = request.fee_payer or request.sender
-    balance, has = _balance(payer, APT, known, on)
-    needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
-    affordable = balance // price if balance and price else 0
-    return Failure(
-        f"{known.name(payer)} needs up to {needs} but has {has}",
-        f"Status: {simulation.vm_status}",
-        _first_shown(("max_gas_amount", "fee_payer" if request.fee_payer else "sender"), draft),
-        affordable if affordable < most else 0,
-    )
+    """Return a failure with the payer's balance; if the user set the limit, also with the gas that can be paid."""
+    request, limit, price = simulation.request, simulation.request.max_gas_amount, simulation.transaction.gas_unit_price
+    balance, has = _balance(request.payer, APT, known, on)
+    words, detail = reason_of(simulation)
+    path, affordable = "fee_payer" if request.fee_payer else "sender", 0
+    if limit is not None:
+        has += f", and the fee may be {known.words(limit * price, APT_METADATA)}"
+        path, affordable = "max_gas_amount", balance // price if balance and price else 0
+    words = f"{words}. It has {has}" if balance is not None else words
+    return Failure(words, detail, _first_shown((path,), draft), affordable)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -584,6 +581,8 @@ class SimulationState(functions.FunctionState):
     ----------
     filled : SimulationDraft
         The entries of the request that filled the form last: their sections are open.
+    loaded : tuple of (SimulationRequest or None, str)
+        The request of the committed transaction that was loaded last, and how the original ended.
     version : int or None
         The version on whose state the transaction is simulated; None for the node's head.
     earlier : tuple of SimulationRequest
@@ -592,6 +591,7 @@ class SimulationState(functions.FunctionState):
 
     entries: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
     filled: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
+    loaded: tuple[SimulationRequest | None, str] = (None, "")
     version: int | None = None
     earlier: tuple[SimulationRequest, ...] = ()
 
@@ -801,11 +801,10 @@ class SimulationBuilder(functions.FunctionBuilder):
         wanted: WantedSimulation,
         on: Node | Fork,
         *,
-        more: str = "",
         before: Sequence[Simulation] = (),
         base: int | None = None,
     ) -> None:
-        """Read what is needed to show a simulation that ran on `on`, and show it; `more` is added to the message."""
+        """Read what is needed to show a simulation that ran on `on`, and show it."""
         known = read_known(self._asked, found, self._now.names, self._together)
         failure = failure_of(found, self._now.entries, self._now.call, known, on)
         from toolkit.widgets._results import simulation_facts  # here: a form opens sooner without pandas
@@ -822,7 +821,8 @@ class SimulationBuilder(functions.FunctionBuilder):
             if failure is not None and failure.path:
                 self._refuse(failure.path, f"{failure.words}.")
             kind, words = made.outcome
-            self._say(kind, f"{words}. {more}." if more else words)
+            original, ended = self._now.loaded
+            self._say(kind, f"{words}. {ended}." if original == wanted.request else words)
             self._remember()
 
     def _checked_words(self) -> str:
@@ -858,15 +858,15 @@ class SimulationBuilder(functions.FunctionBuilder):
         request = by_account(simulation.request)
         with self._locked():
             self.request = request
-        self._edit(at="head")
+        self._edit(at="head", committed=str(transaction))
         if self._now.entries.calls_function:
             self._look()
         how = "succeeded" if committed.success else "failed"
         words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
             words += ". Simulated without public keys: the transaction's keys do not match the accounts' keys"
-        found = dataclasses.replace(simulation, request=request)
-        self._show_simulation(found, WantedSimulation(request), self._asked, more=words)
+        self._note(loaded=(request, words))
+        self._show_simulation(dataclasses.replace(simulation, request=request), WantedSimulation(request), self._asked)
 
     # what the form is about ------------------------------------------------------------------------------
 

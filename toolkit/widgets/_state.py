@@ -297,7 +297,7 @@ class FormState:
     @property
     def code_note(self) -> str:
         """Why the entries cannot be written as code; empty if they can."""
-        wrong = self.findings.errors | dict(self.looked)
+        wrong = self.findings.errors | dict(self.looked) | dict(self.refused)
         if self.findings.good and not self.looked:
             return ""
         if self.request is None or not wrong:

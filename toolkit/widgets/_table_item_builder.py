@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _MAX_KEYS = 100  # buttons; the browser slows down with thousands of them
 _MAX_KEY = 60  # characters, so that a button fits in a narrow form
 _TYPES = ("key_type", "value_type")
+_NO_KEYS: dict[str, Any] = {"found_keys": None, "keys_said": ""}
 
 
 class TableItemDraft(ValuesDraft, frozen=True):
@@ -87,6 +88,8 @@ class TableItemState(ReadState):
         The last known layout of the key.
     found_keys : DataFrame or None
         Keys that were found, those of the handle and key type in `keys_of`.
+    keys_said : str
+        The message beside the button that lists keys.
     """
 
     entries: TableItemDraft = field(default_factory=TableItemDraft)
@@ -97,10 +100,11 @@ class TableItemState(ReadState):
     last_layout: Layout | None = None
     found_keys: pd.DataFrame | None = None
     keys_of: tuple[str, str] = ("", "")
+    keys_said: str = ""
 
     def forgotten(self) -> Self:
         """Return the state without what was read from the node."""
-        return dataclasses.replace(self, tables={}, layouts={}, owner=None, found_keys=None)
+        return dataclasses.replace(self, tables={}, layouts={}, owner=None, **_NO_KEYS)
 
     def read(self, before: Self, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""
@@ -124,8 +128,8 @@ class TableItemState(ReadState):
             found.missing = {} if "owner" in found.errors else {"owner": now.needed_owner}
         now = now.with_versions(found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
-        keys = self.found_keys if same else None
-        now = dataclasses.replace(now, findings=found, looked=looked, found_keys=keys)
+        about = {"found_keys": self.found_keys, "keys_said": self.keys_said} if same else _NO_KEYS
+        now = dataclasses.replace(now, findings=found, looked=looked, **about)
         return dataclasses.replace(now, fields=now.controls)
 
     def written(self, request: TableItemRequest | None) -> Self:
@@ -274,7 +278,7 @@ class TableItemState(ReadState):
         listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons), hint=note)
         return parts.group(
             ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
-            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
+            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),), hint=self.keys_said)),
             *([("", listed)] if buttons else []),
             label="Find keys in transactions",
             fold=True,
@@ -417,7 +421,7 @@ class TableItemBuilder(ReadBuilder):
 
         A node cannot list the keys of a table. Keys that no transaction in these versions changed are therefore missed.
         """
-        with self._busy_while("Reading transactions"):
+        with self._busy_while(""):  # the message beside Read is that of its result
             self._look()
             now = self._now
             wrong = now.findings.errors | now.findings.missing
@@ -440,8 +444,8 @@ class TableItemBuilder(ReadBuilder):
             found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
             more = "choose one below" if len(keys) else "try older versions"
             with self._locked():
-                if self._learn(found_keys=ordered, keys_of=(handle, kind)).found_keys is not None:  # the same table
-                    self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
+                words = f"{found} changed in {among}: {more}."
+                self._learn(found_keys=ordered, keys_said=words, keys_of=(handle, kind))
 
     @property
     def found_keys(self) -> pd.DataFrame | None:

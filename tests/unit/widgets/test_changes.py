@@ -140,6 +140,15 @@ def test_items_of_unknown_types_are_not_compared(simulation):
         assert "\u2192" not in page
 
 
+def test_only_an_item_that_exists_can_be_read_at_other_versions(simulation):
+    """One that the simulation creates is at no version of the ledger."""
+    item = {"state_key_hash": "0x01", "handle": HANDLE, "key": "0x07", "value": "0x01", "type": "write_table_item"}
+    outcome = simulation(changes=[item])
+    for before, there in (("0x00", True), (None, False)):
+        page = changes_page(outcome, KNOWN, outcome.changes.assign(before=[before]), links=True)
+        assert ('data-send="item"' in page) is there
+
+
 def test_a_transfer_on_a_node_is_read_with_its_types():
     """Sequence numbers are integers by their type, coins amounts; the page names accounts that are known."""
     with toolkit.connect() as node:

@@ -978,6 +978,63 @@ def test_out_of_gas_is_told_in_the_words_of_the_form():
         assert found.vm_status in status
 
 
+REGISTER = toolkit.EntryFunction("0xcafe::registry::register", ["qq"])
+
+
+@pytest.mark.parametrize(
+    ("about", "path", "adds"),
+    [
+        ({"payload": REGISTER, "max_gas_amount": 5}, "max_gas_amount", ""),
+        ({"sender": "0x12345"}, "sender", "It has 0 APT"),
+        ({"fee_payer": "0x12345"}, "fee_payer", "It has 0 APT"),
+        ({"fee_payer": "0x12345", "estimate_max_gas_amount": True}, "fee_payer", "It has 0 APT"),
+        (
+            {"max_gas_amount": 2_000_000, "gas_unit_price": 1_000_000},
+            "max_gas_amount",
+            "It has 9,989.92869131 APT, and the fee may be 20,000 APT",
+        ),
+    ],
+)
+def test_the_reason_is_that_of_explain(about, path, adds):
+    """The form adds a balance only if it is the reason, and a number of gas units only if the user has set one."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        builder.request = REQUEST.replace(**about)
+        builder.simulate()
+        failure = builder._now.answer.failure
+        (why,) = [line for line in builder.simulation.explain().splitlines() if line.startswith("Why: ")]
+        reason, _, balance = failure.words.partition(". It has ")
+        assert reason.lower() == why.removeprefix("Why: ").removesuffix(".").replace("_", " ").lower()
+        assert balance == adds.removeprefix("It has ")
+        assert list(builder.errors) == [path]
+        assert bool(failure.affordable) is ("20,000" in adds)
+        builder.close()
+
+
+def test_an_overflow_is_one_sentence():
+    """The message of the VM and the function; the status is in small print."""
+    with toolkit.connect() as node:
+        found = node.simulate(REQUEST.replace(payload=toolkit.EntryFunction("0xfa17::vault::deposit", [2**64 - 1])))
+        words, detail = reason_of(found)
+        assert words == "Multiplication overflow in 0xfa17::vault::deposit"
+        assert "at code offset" in detail
+
+
+def test_the_original_is_named_until_an_edit():
+    """Another press of Simulate keeps what is known of the committed transaction, and its version stays in its field."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        builder.start_from(4902)
+        said = builder._status.text
+        assert "at version 4,902 with 4,385 gas units" in said
+        builder.simulate()
+        assert (builder._status.text, builder._draft.committed) == (said, "4902")
+        type_in(builder, sender="0xb0b")
+        builder.simulate()
+        assert "4,902" not in builder._status.text
+        builder.close()
+
+
 def test_a_committed_transaction_has_short_addresses_in_the_program_as_in_the_fields():
     """Bytes with zeros at their beginning are left alone, as are the arguments of the request itself."""
     with toolkit.connect() as node:

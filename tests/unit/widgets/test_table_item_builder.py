@@ -187,6 +187,9 @@ def test_items_over_versions_are_described(builder):
     assert "missing at version 0" in shown
     assert "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at each of 8 versions" in shown
     assert "found at 8 of 9 versions" in shown
+    assert builder._status == Status("good", "9 reads, versions 0 to 4,999; found at 8")
+    press(builder, "keys")  # the message beside Read stays
+    assert builder._status.text.endswith("found at 8")
     assert builder._stale == ""
     builder.key = "bob"
     assert builder._stale
@@ -212,7 +215,11 @@ def test_keys_that_transactions_changed(builder, node):
     press(builder, "pick", number="x")
     builder.key_range = "0:5"
     builder.list_keys()
-    assert "0 keys changed in 6 transactions" in builder._status.text
+    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
+    assert "0 keys changed in 6 transactions" in fold.fields[1][1].hint
+    type_in(builder, owner="", table="", handle="0x" + "5c" * 32)
+    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
+    assert not fold.fields[1][1].hint  # of another table
 
 
 def test_keys_need_a_table(builder):

@@ -31,6 +31,7 @@ from toolkit.widgets._fields import Findings
 from toolkit.widgets._messages import Status
 from toolkit.widgets._readings import ViewDraft, read_versions, write_versions
 from toolkit.widgets._results import frame_words, value_html
+from toolkit.widgets._state import OUTDATED
 
 SIZE = "0xcafe::registry::size"
 RECORD = toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"])
@@ -257,7 +258,8 @@ def test_versions_before_the_function_existed_did_not_fail(node, recwarn):
     for version, number in ((5, 5), (-4990, 10)):
         builder.versions = version
         builder.read()
-        assert (builder._status, builder.errors) == (Status("hint", f"Not available at version {number}"), {})
+        words = f"Not available at version {number}: module 0xfa17::vault can't be found"
+        assert (builder._status, builder.errors) == (Status("hint", words), {})
     builder.versions = "0:40/10"
     builder.read()
     study = GasExplorer(node)
@@ -275,6 +277,44 @@ def test_versions_before_the_function_existed_did_not_fail(node, recwarn):
     assert "(2026-06-25 07:40:48 UTC)" in builder._pages[1].html
     builder.close()
     study.close()
+
+
+def test_none_of_the_versions_had_the_function(node):
+    """It is not available there, as at a single version."""
+    builder = ViewBuilder(node, function="0xfa17::vault::share_price")
+    builder.versions = "5:8"
+    builder.read()
+    assert builder._status == Status("hint", "4 reads, versions 5 to 8; 4 not available")
+    builder.close()
+
+
+def test_an_overflow_names_the_function_and_marks_the_amount(builder):
+    """The function itself is not wrong."""
+    builder.request = toolkit.ViewFunction("0xfa17::vault::preview", [2**64 - 1])
+    builder.read()
+    assert builder.errors == {"arguments.0": "Multiplication overflow in 0xfa17::vault::preview"}
+
+
+def test_code_of_before_stays_for_a_time_after_the_head(builder):
+    """As for any other wrong entry, it is out of date."""
+    builder.function = SIZE
+    builder.check()
+    builder._edit(at="version", version="2027-01-01")
+    assert not builder.check()
+    assert builder._findings.code_note == OUTDATED
+    assert dict(builder._programs)["Python"]
+
+
+def test_an_account_is_no_function(node):
+    """The search says that it has no contracts; the zero address has no name, so a word does not become it."""
+    builder = ViewBuilder(node)
+    for query in ("alice", "0xa11ce"):
+        builder._search(query)
+        assert builder._hits.error == f"{query!r} is an account without contracts"
+    builder._search("0xcafe")
+    assert (builder._hits.error, bool(builder._hits.hits)) == ("", True)
+    assert Findings(names=builder._now.names).address("nobody") is None
+    builder.close()
 
 
 def test_all_versions_failed(builder, recwarn):
