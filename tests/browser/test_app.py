@@ -46,8 +46,18 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\w{48}", server.stdout.readline())[0]
             page, asked = context.new_page(), []
             page.on("request", lambda request: asked.append(request.url))
-            page.goto(address)
+            page.goto(address, wait_until="commit")
+            starting = page.locator("#starting")
+            expect(starting).to_be_visible(timeout=120_000)
+            page.wait_for_function(
+                "() => document.getElementById('rendered_cells')?.style.display === ''", timeout=120_000
+            )
+            blank = (
+                "!document.querySelector('.ltk-workbench') && !document.querySelector('#starting').checkVisibility()"
+            )
+            assert not page.evaluate(blank)  # Voila shows the cells before they are drawn
             page.get_by_label("Sender", exact=True).fill("0xa11ce", timeout=120_000)
+            expect(starting).to_be_hidden()
             page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
             page.get_by_label("to address").fill("0xb0b")
             page.get_by_label("amount u64").fill("100")
@@ -85,9 +95,19 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             others = [url for url in asked if not url.startswith((here, here.replace("http", "ws"), "blob:", "data:"))]
             assert others == []
             assert len(asked) > 20
-            assert status(here) == 302  # to a question for the token
+            assert status(here) == 302  # to the page that says where the token is
+            other = browser.new_context()
+            visitor = other.new_page()
+            assert visitor.goto(here).status == 403
+            expect(visitor.get_by_text("ledger-toolkit app")).to_be_visible()
+            assert visitor.locator("input").count() == 0
+            other.close()
             assert status(address, Host="evil.example") == 403
             assert status(here + "voila/files/workbench.ipynb") in {302, 403}
+            server.send_signal(signal.SIGINT)
+            server.wait(120)
+            page.get_by_label("amount u64").press("Control+Enter")
+            expect(page.locator(".ltk-status.ltk-error:visible")).to_contain_text("what you type here is lost")
         finally:
             context.close()
             server.send_signal(signal.SIGINT)

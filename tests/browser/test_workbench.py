@@ -120,3 +120,30 @@ def test_connecting_can_be_cancelled(bench):
         expect(page.get_by_role("button", name="Connect")).to_be_visible()
     page.get_by_role("button", name="Keep using embedded").click()
     assert made.node.name == "embedded"
+
+
+def test_ctrl_enter_on_a_tab_runs_its_form(bench):
+    """Also on the menu of nodes, unless another node is selected; the result names its place in Python."""
+    from playwright.sync_api import expect
+
+    made, shown = bench
+    made.connect("embedded")
+    made.view_builder.function = "0xcafe::registry::size"
+    made.selected = "view"
+    shown.flush()
+    page, keys = shown.page, shown.page.keyboard
+    view = page.get_by_role("tabpanel", name="View")
+    page.get_by_role("tab", name="View", exact=True).focus()
+    keys.press("Control+Enter")
+    expect(view).to_contain_text("652")
+    expect(view.locator(".ltk-python code")).to_have_text(".view_builder.result")
+    shown.settled()
+    before = made.view_builder._serial
+    page.get_by_label("Node").select_option("Testnet")
+    page.get_by_label("Node").press("Control+Enter")
+    shown.settled()
+    page.get_by_label("Node").select_option("Embedded node")
+    assert made.view_builder._serial == before
+    page.get_by_label("Node").press("Control+Enter")
+    shown.settled()
+    assert made.view_builder._serial == before + 1

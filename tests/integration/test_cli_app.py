@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+from types import SimpleNamespace
 
 import pytest
 
-from toolkit.cli import main
+from toolkit.cli import _app, main
 
 
 @pytest.fixture
@@ -39,3 +40,15 @@ def test_a_port_in_use_is_said(refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on port {port}" in refused("--port", port)
+
+
+def test_the_page_that_leads_to_the_server_is_not_blank(monkeypatch, tmp_path, capsys):
+    """A browser shows it until the server answers, which starts a kernel first."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    server = SimpleNamespace(port=1, identity_provider=SimpleNamespace(token=tmp_path.name))
+    _app._opened(server, tmp_path, browser=True)
+    page = tmp_path / "open.html"
+    assert opened == [page.as_uri()]
+    assert "<p>Starting" in page.read_text("utf-8")
+    assert f"token={tmp_path.name}" in capsys.readouterr().out

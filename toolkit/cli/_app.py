@@ -83,6 +83,8 @@ def _free_port(port: int) -> int:
 def _server(voila: Any, port: int) -> Any:
     """Return the server, configured to serve only this user's browser and to load nothing from other hosts."""
     from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_server.auth import IdentityProvider
+    from tornado.web import RequestHandler
     from traitlets.config import Config
 
     class OwnPython(KernelSpecManager):
@@ -96,6 +98,19 @@ def _server(voila: Any, port: int) -> Any:
             spec.argv.append("--log-level=ERROR")  # its warnings would appear in the terminal of the command
             return spec
 
+    class NoToken(RequestHandler):
+        """The page of a visitor without the token."""
+
+        def get(self) -> None:
+            self.set_status(403)
+            self.finish((_PAGE / "no_token.html").read_text("utf-8"))
+
+    class OwnToken(IdentityProvider):  # type: ignore[misc]  # Jupyter has no types here
+        """Requires the token, and has no login page, which would offer passwords and commands of Jupyter."""
+
+        def get_handlers(self) -> list[tuple[str, object]]:
+            return [("/login", NoToken)]
+
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"
     headers = {"Content-Security-Policy": f"{content}; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
@@ -104,6 +119,7 @@ def _server(voila: Any, port: int) -> Any:
         port=port,
         port_retries=0,
         auto_token=True,
+        identity_provider_class=OwnToken,
         config_file_paths=[],  # a configuration file in the folder or the home directory could give others access
         tornado_settings={
             "headers": headers,
@@ -132,6 +148,7 @@ def _opened(server: Any, folder: Path, *, browser: bool) -> None:
     print(f"Workbench: {address}\nStop with Ctrl-C.", flush=True)
     if browser:
         page = folder / "open.html"
-        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">', "utf-8")
+        wait = "<p>Starting the workbench&hellip;"  # until the kernel has started and the server answers
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">{wait}', "utf-8")
         with suppress(webbrowser.Error):
             webbrowser.open(page.as_uri())

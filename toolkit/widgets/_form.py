@@ -323,6 +323,7 @@ class Builder(Pictured):
     _result_name: ClassVar[str] = "result"  # the trait that holds the last result
     _listed: ClassVar[dict[str, str]] = {}  # traits that a saved notebook shows with the first page, by label
     _holder: Any = None  # the workbench that shows the form
+    _held_as: str = ""  # its attribute for the form
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
@@ -503,8 +504,9 @@ class Builder(Pictured):
 
             made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
         if made:
-            where = paragraph(Html(f"In Python: <code>.{self._result_name}</code> of this form"), "note ltk-python")
-            made[0] = replace(made[0], html=f"{made[0].html}{where}")
+            path, owner = (f".{self._held_as}", "workbench") if self._held_as else ("", "form")
+            where = Html(f"In Python: <code>{path}.{self._result_name}</code> of this {owner}")
+            made[0] = replace(made[0], html=f"{made[0].html}{paragraph(where, 'note ltk-python')}")
         return tuple(made)
 
     def _paint(self) -> None:

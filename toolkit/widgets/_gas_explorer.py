@@ -285,6 +285,8 @@ class StudyState(functions.FunctionState):
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
         span = "0:-1 for all; also 100:200, or dates, 2026-05-01..2026-06-01"
         span += "" if draft.plan == "search" else ", or 100, 200, 300"
+        if committed:
+            span += ". Reads all committed transactions in between; for a sample, use Versions of this call"
         sends = ("source", ("simulate", "committed"))
         several = len(self.calls) > 1
         labelled = several or draft.label or "label" in self.findings.errors

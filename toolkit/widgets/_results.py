@@ -396,7 +396,7 @@ def frame_pages(
     names = ["ledger time (UTC)" if name == "ledger timestamp" else name for name in names]
     kinds = ["number" if name in numbers else "brief" for name in shown.columns]
     listed = html.table(dict(zip(names, kinds, strict=True)), cells, "Rows of the frame")
-    rest = html.paragraph("All rows: .result of this form", "note ltk-python") if len(frame) > MAX_ROWS else ""
+    rest = html.paragraph("The result in Python has all rows.", "note ltk-python") if len(frame) > MAX_ROWS else ""
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
         Page("Rows", html.page(listed, html.paragraph(shown.note), rest), len(frame)),

@@ -82,12 +82,12 @@ _TARGETS = (
     ("local", "Local node, port 8080"),
     ("", "Another URL"),
 )
-# Title and class of each builder, by the name of its tab. A class is imported when its tab is first opened.
+# Title, class and attribute of each builder, by the name of its tab. A class is imported when its tab is first opened.
 _BUILDERS = {
-    "simulation": ("Simulation", "SimulationBuilder"),
-    "view": ("View", "ViewBuilder"),
-    "table_item": ("Table item", "TableItemBuilder"),
-    "gas": ("Gas", "GasExplorer"),
+    "simulation": ("Simulation", "SimulationBuilder", "simulation_builder"),
+    "view": ("View", "ViewBuilder", "view_builder"),
+    "table_item": ("Table item", "TableItemBuilder", "table_item_builder"),
+    "gas": ("Gas", "GasExplorer", "gas_explorer"),
 }
 
 
@@ -134,7 +134,7 @@ class Workbench(Pictured):
     selected = Enum(list(_BUILDERS), default_value="simulation").tag(sync=True)
 
     _targets: Any = List([list(one) for one in _TARGETS]).tag(sync=True)
-    _tabs: Any = List([[name, title] for name, (title, _) in _BUILDERS.items()]).tag(sync=True)
+    _tabs: Any = List([[name, title] for name, (title, *_) in _BUILDERS.items()]).tag(sync=True)
     _children = Dict().tag(sync=True)
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
@@ -389,7 +389,7 @@ class Workbench(Pictured):
             if name not in self._builders:
                 kind = getattr(import_module("toolkit.widgets"), _BUILDERS[name][1])
                 builder = self._builders[name] = kind(self._needed())
-                builder._holder = self  # noqa: SLF001 - a part of the same widget
+                builder._holder, builder._held_as = self, _BUILDERS[name][2]  # noqa: SLF001 - a part of the same widget
                 self._children = self._children | {name: f"anywidget:{builder.model_id}"}
                 self._write_link()
             return self._builders[name]

@@ -65,7 +65,7 @@ function sender(model, silent) {
 
 /** Return what is said of a Python that does not answer. */
 function noAnswer(el) {
-  const again = el.closest("[data-voila]") ? "start the app again and open the address that it prints" : "run this cell again";
+  const again = el.closest("[data-voila]") ? "what you type here is lost: start the app again and open the address that it prints" : "run this cell again";
   return `No answer from Python: it is busy, or has ended. If it has ended, ${again}.`;
 }
 

@@ -152,7 +152,8 @@ function render({ model, el, host, signal }) {
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
   const away = () => gone.show();
   model.on("comm_live_update", away);
-  const letKeysGo = keepKeys(el, () => {});
+  const run = () => forms.inert || panels.get(get("selected")).panel.querySelector(".ltk-primary")?.click();
+  const letKeysGo = keepKeys(el, run); // a form has its own keys: these are of the tabs and the node
   state();
   say();
   work();

@@ -153,6 +153,14 @@ def test_every_study_comes_out_as_it_went_in(made, tmp_path, name):
     assert saved.digest == study.digest or name == "an Option"
 
 
+def test_a_sample_of_committed_transactions_has_its_own_field(form):
+    """The versions of the study are a range for them, and its field names the other one."""
+    for source in ("view", "committed"):
+        edit(form, source=source)
+        named = "Versions of this call" in dict(form._spec.fields)["span"].hint
+        assert named == (source == "committed")
+
+
 def test_programs_have_short_addresses(form):
     """A function is written as people write it."""
     form.study = Study(

@@ -13,6 +13,7 @@ import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import Workbench
 from toolkit.widgets._messages import NodeShown, Status
+from toolkit.widgets._workbench import _BUILDERS
 
 
 @pytest.fixture
@@ -39,6 +40,14 @@ def test_nothing_is_asked_and_nothing_is_made_before_it_is_needed(workbench, mem
     assert workbench._children["simulation"] == f"anywidget:{builder.model_id}"
     assert workbench.simulation_builder is builder
     assert memory.asked == []
+
+
+@pytest.mark.parametrize("tab", _BUILDERS)
+def test_a_form_knows_its_attribute(workbench, tab):
+    """Its result says where it is in Python."""
+    builder = workbench._builder(tab)
+    assert getattr(workbench, builder._held_as) is builder
+    assert hasattr(builder, builder._result_name)
 
 
 def test_the_state_is_read_while_a_form_reads(workbench):
