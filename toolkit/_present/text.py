@@ -295,7 +295,7 @@ def percent(value: float, form: str = ".3g") -> str:
     return (text if text.strip("+-0.") else text.lstrip("+-")).replace("-", MINUS) + PERCENT  # a zero has no sign
 
 
-def relative_change(before: int | None, after: int | None) -> str:
+def relative_change(before: float | None, after: float | None) -> str:
     """Return a change as a factor if it is at least a doubling, else as a percentage of `before`.
 
     The result is a difference if `before` is 0, and an empty string if either value is None.
@@ -310,7 +310,7 @@ def relative_change(before: int | None, after: int | None) -> str:
     if before is None or after is None:
         return ""
     if before == 0:
-        return signed(after - before)
+        return signed(round(after - before, 1))
     if after >= 2 * before:
         return times((20 * after + before) // (2 * before) / 10)  # halves are rounded up
     return percent(100 * (after - before) / before, "+.3g")

@@ -193,7 +193,8 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
     change = row["change"]
     sides = [_outcome_text(row, side, name) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else signed(change)
-    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+    # The means are rounded: how much they rose is in the row of the fee, which is exact.
+    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] and not mean else ""
     relative = "not compared" if row["not_judged"] else relative
     ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
     versions = version_range(ends[0], ends[-1]) if ends else ""
@@ -203,8 +204,10 @@ def _rows(row: Mapping[str, Any], name: Renderer, *, several: bool) -> Iterator[
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
         price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+        ratio = relative_change(row["fee_before"], row["fee_after"])
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
-        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, bounds, ""), is_part=True)
+        relative = ratio if bounds in {"", ratio} else f"{ratio} ({bounds})"
+        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, relative, ""), is_part=True)
     for column, part in _PARTS.items():
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:

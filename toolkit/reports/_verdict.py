@@ -82,7 +82,7 @@ def _lead(gate: Gate, steps: Sequence[StepGroup], name: Renderer) -> str:
             continue
         before, after = (one.gas_before, one.gas_after) if one.fee_before is None else (one.fee_before, one.fee_after)
         if one.limit is not None and before is not None and after is not None:
-            rises.append((after / max(before, 1), relative_change(round(before), round(after))))
+            rises.append((after / max(before, 1), relative_change(before, after)))
     ends = dict.fromkeys(text for _, text in (min(rises), max(rises))) if rises else ()
     by = f" ({' to '.join(ends)})" if ends else ""
     if len(gate.regressions) == 1:

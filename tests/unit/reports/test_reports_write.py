@@ -339,6 +339,9 @@ def test_sentences_hold_no_markup(text: str) -> None:
     assert set(re.findall(r"</?(\w+)", outside)) == {"table", "thead", "tbody", "tr", "th", "td"}
     assert not re.search(r"[@#\[_*`]|http|www|GH-", outside)
     assert prose("at 2 %, 'size' of 0x1::m (×3): f() ran") == "at 2 %, 'size' of `0x1::m` (×3): `f()` ran"
+    names = "published 0x1::m (with size, record_of, mul_div_u64)"  # names of functions are all alike
+    assert prose(names) == "published `0x1::m` (with size, record_of, mul_div_u64)"
+    assert [prose(name) for name in ("_a_", "__a", "a__b", "0xa_b")] == ["`_a_`", "`__a`", "`a__b`", "0xa_b"]
 
 
 def test_json_has_the_same_facts() -> None:
