@@ -11,9 +11,11 @@ from markupsafe import Markup
 
 import toolkit
 from toolkit import reports
+from toolkit._present.text import visible
 from toolkit.cli import _studies as studies
 from toolkit.gas._sentences import brief_lines
 from toolkit.gas._study_file import write_starter
+from toolkit.reports._data import headline
 from toolkit.widgets._gas_explorer import _outcome
 
 RUN = Path(__file__).resolve().parents[2] / "data" / "samples" / "demo"
@@ -127,3 +129,26 @@ def test_every_figure_of_the_embedded_node_says_model_gas(demo):
         *(draw(frame).get_xlabel() for draw in (plots.gas_distribution, plots.gas_breakdown) for frame in (paid, sent)),
     ]
     assert set(labels) == {"model gas (gas units)"}
+
+
+def test_factors_and_counts_of_committed_calls_are_those_of_the_frame(tmp_path):
+    """In `explain()`, the headline, the rows and the count; uncertain changes are in all of them, and named so."""
+    calls = {
+        "registrations": {"committed": "0xcafe::registry::register"},
+        "transfers": {"committed": "0x1::aptos_account::transfer"},
+        "price": "0xfa17::vault::share_price",
+    }
+    run = toolkit.Study(calls=calls, versions="3000:4000").run(tmp_path / "run", progress=False)
+    steps = run.steps[run.steps["part"].notna()]
+    changes = [change for group in reports.build(run).events for change in group.changes]
+    means = {(one.label, one.stratum): (one.gas_before, one.gas_after) for one in changes if one.parts}
+    totals = steps.set_index(["label", "stratum"])[["total_before", "total_after"]]
+    assert means == {key: tuple(row) for key, row in zip(totals.index, totals.to_numpy(), strict=True)}
+    factors = {key: f"×{round(after / before, 1):g}" for key, (before, after) in means.items()}
+    assert factors["transfers", "succeeding, no new slots"] == "×9.9"  # of 10 and 102 it would be ×10.2
+    lines = {line.strip().partition(": ")[0]: line for line in run.explain().splitlines()}
+    assert all(f"({factor}:" in lines[f"{label} ({stratum})"] for (label, stratum), factor in factors.items())
+    first, second = headline(reports.build(run), visible)
+    assert first.startswith("2 of 3 calls (1 more call uncertain): ×9 to ×10 ")
+    assert second.startswith("Gas changed for 3 of 3 calls (1 of them uncertain) ")
+    assert set(run.steps["label"]) == set(calls)

@@ -99,8 +99,8 @@ def test_a_run_at_a_version_is_the_last_observation_of_each_call_and_node(two_no
 
 @pytest.mark.parametrize("version", [-1, 2**64, 1.5, None, True, "300", "size"])
 def test_what_is_not_a_version_is_refused(two_nodes, version):
-    """A run has no version that counts from the head."""
-    with pytest.raises(toolkit.InputError, match="expected a ledger version such as 1000, got"):
+    """A run has no version that counts from the head; the message has its last one."""
+    with pytest.raises(toolkit.InputError, match=rf"such as 1000, got .* is {two_nodes.last_version:,} \("):
         two_nodes.at(version)
 
 
@@ -117,6 +117,10 @@ def test_frames_of_a_run_at_versions_are_compared_with_their_causes(run):
         steps = changed[changed["version_after"] == version].set_index("label")["cause"].to_dict()
         assert frames.changed.set_index("label")["cause"].to_dict() == steps
     assert steps == {"APT supply": "mixed"}
+    whole = toolkit.compare(before, run.observations, source="view@version")
+    assert whole.names == (f"run.at({version - 1})", f"run.at({run.last_version})")
+    part = run.observations[run.observations["ledger_version"] < version]  # says nothing of where the run ends
+    assert toolkit.compare(before, part, source="view@version").names[1] == "after"
     few = toolkit.compare(before, after.query("label == 'APT supply'").copy(), source="view@version").changed
     assert few["cause"].tolist() == ["mixed"]
     other = after.assign(gas_used=after["gas_used"] + 1)

@@ -310,7 +310,7 @@ def relative_change(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return ""
     if before == 0:
-        return signed(after - before)
+        return signed(round(after - before, 1))
     if after >= 2 * before:
         return times((20 * after + before) // (2 * before) / 10)  # halves are rounded up
     return percent(100 * (after - before) / before, "+.3g")

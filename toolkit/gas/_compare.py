@@ -287,8 +287,9 @@ def compare(
     ----------
     before, after : DataFrame, Run, str or Path
         Observations, a run, the folder of a run, or ``runs/x@1000``, which is the run at ledger version 1000. The last
-        observation of each call is compared. A frame from `Run.at` is treated as the run at that version, provided that
-        the folder of the run still exists and the observations in the frame are unmodified.
+        observation of each call is compared. A frame from `Run.at` is treated as the run at that version, and
+        `Run.observations` as the run at its last version, provided that the folder of the run still exists and the
+        observations in the frame are unmodified.
     source : str or (str, str), optional
         Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. A pair compares
         two different sources: the first on the before side with the second on the after side, matched by label.

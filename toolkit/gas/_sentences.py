@@ -7,7 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -17,6 +17,7 @@ from toolkit._present.text import (
     change_place,
     counted,
     listed,
+    number,
     percent,
     plural,
     relative_change,
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 
 
 Renderer = Callable[..., str]
-"""Makes text from users or the chain safe for one kind of output; a second argument is the maximum length."""
+"""Makes text from users or the chain safe for one kind of output; a second argument is the maximum length.
+
+A function that takes `prose` uses it for sentences that may quote such text; by default, they are shown as names are.
+"""
 MAX_GROUPS = 60
 """Maximum number of step groups shown; if there are more, the weightiest are chosen."""
 MAX_EXPLANATION = 1_000
@@ -211,12 +215,17 @@ def shares_text(before: float, after: float) -> str:
 def stratum_text(stratum: str, way_gas: float | None = None) -> str:
     """Return a stratum, and one of its ways by its mean gas, in words; empty for all transactions of a call."""
     named = [] if stratum == ALL_TRANSACTIONS else [stratum]
-    return ", ".join([*named, *([] if way_gas is None else [f"at {way_gas:,.0f} gas"])])
+    return ", ".join([*named, *([] if way_gas is None else [f"at {gas_text(way_gas)} gas"])])
 
 
 def _of_kind(stratum: str, name: Renderer, way_gas: float | None = None) -> str:
     text = stratum_text(stratum, way_gas)
     return f" ({name(text, _MAX_LABEL)})" if text else ""
+
+
+def gas_text(gas: float | None) -> str:
+    """Return gas units as a number; below 100, a mean has one decimal, so that factors can be checked by hand."""
+    return number(gas if gas is None else round(gas, 1 if gas < 100 else None))  # noqa: PLR2004 - three digits
 
 
 def _decimal(value: float, *, sign: bool = False) -> str:
@@ -337,7 +346,7 @@ def brief_lines(steps: pd.DataFrame, calls: int) -> list[str]:
     return lines + ([f"... and {more:,} more, all in the report"] if more > 0 else [])
 
 
-def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
+def lead_sentence(group: StepGroup, calls: int, name: Renderer, prose: Renderer | None = None) -> str:
     """Return a sentence about the weightiest change of a report: whose gas, by how much, where, and why.
 
     Parameters
@@ -346,16 +355,18 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     calls : int
         Number of calls of the run.
     name : Renderer
+    prose : Renderer, optional
     """
-    doubts = dict.fromkeys(name(why) for change in group.changes for why in change.uncertain)
+    unsure = [change for change in group.changes if change.uncertain]
+    doubts = dict.fromkeys((prose or name)(why) for change in unsure for why in change.uncertain)
     doubt = "" if group.sure else f"; uncertain, because {' and '.join(doubts)}"
-    if group.sure:
-        group = replace(group, changes=tuple(change for change in group.changes if not change.uncertain))
-    group = replace(group, changes=_alike(group.changes)[0])
-    labels = list(dict.fromkeys(change.label for change in group.changes))
-    who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
+    first, *more = shown = min(_alike(group.changes), key=lambda found: bool(found[0].uncertain))
+    labels = {change.label for change in shown}
+    who = name(first.label, _MAX_LABEL) if more else change_name(first, name)
+    who = f"{len(labels):,} of {calls:,} calls" if len(labels) > 1 else who
+    rest = f" ({' and '.join(_counts(unsure, labels))} uncertain)" if group.sure and unsure else ""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    return f"{who}: {_magnitude(group)} {place_text(group)}{node}{_because(group)}{doubt}."
+    return f"{who}{rest}: {_magnitude(shown)} {place_text(group)}{node}{_because(group)}{doubt}."
 
 
 def change_clause(group: StepGroup) -> str:
@@ -364,41 +375,50 @@ def change_clause(group: StepGroup) -> str:
 
 
 def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
-    """Return changes apart by what they are: of a call that runs on both sides, that is new, or that fails now."""
+    """Return changes apart by what they are: sure or not, of a call that runs on both sides, is new, or fails now."""
     kinds: dict[tuple[bool, ...], list[StepChange]] = {}
     for change in changes:
         known = change.gas_before is not None, change.gas_after is not None
-        kinds.setdefault((*known, change.is_usage, change.turns), []).append(change)
+        kinds.setdefault((bool(change.uncertain), *known, change.is_usage, change.turns), []).append(change)
     return [tuple(found) for found in kinds.values()]
 
 
+def _counts(changes: Sequence[StepChange], named: Collection[str]) -> dict[str, list[StepChange]]:
+    """Return changes by a text that counts them: kinds of transaction of the calls already named, and other calls."""
+    kinds = [change for change in changes if change.label in named]
+    calls = [change for change in changes if change.label not in named]
+    count = len({change.label for change in calls})
+    counts = {plural(len(kinds), "more transaction kind"): kinds, plural(count, "more call"): calls}
+    return {text: found for text, found in counts.items() if found}
+
+
 def others_text(group: StepGroup) -> str:
-    """Return how many other calls a change moved, after the first one, and by how much; empty if there are none."""
-    first = group.changes[0].label
-    others = [change for change in group.changes if change.label != first]
-    if not others:
-        return ""
-    much = listed((_magnitude(replace(group, changes=found)) for found in _alike(others)), _MAX_LISTED)
-    return f"and {len({change.label for change in others}):,} more ({much})"
+    """Return how many changes follow the first one of a group, and by how much gas moved; empty if there are none."""
+    first, *others = group.changes
+    texts = []
+    for count, some in _counts(others, {first.label}).items():
+        much = (f"{'uncertain: ' * bool(found[0].uncertain)}{_magnitude(found)}" for found in _alike(some))
+        texts.append(f"and {count} ({listed(much, _MAX_LISTED)})")
+    return " ".join(texts)
 
 
-def _magnitude(group: StepGroup) -> str:
+def _magnitude(changes: Sequence[StepChange]) -> str:
     """Return the change in gas, or the range from the smallest to the largest change of several calls."""
-    first = group.changes[0]
+    first = changes[0]
     if first.is_usage:
         return "a way is new" if first.gas_before is None else "a way is gone"
     if first.turns:
         return "starts to fail" if first.fails[1] else "becomes available"
     sides = [
         (change.gas_before, change.gas_after)
-        for change in group.changes
+        for change in changes
         if change.gas_before and change.gas_after is not None
     ]
     if not sides or first.gas_before is None or first.gas_after is None:
         if first.gas_after is not None:
             return "becomes available"
         return "fails differently" if first.gas_before is None else "starts to fail"
-    if all(before == after for before, after in sides):
+    if all(gas_text(before) == gas_text(after) for before, after in sides):
         return "same gas, different outcome" if not first.parts else "same gas, split differently"
     ordered = sorted(sides, key=lambda side: side[1] / side[0])
     low, high = relative_change(*ordered[0]), relative_change(*ordered[-1])
@@ -455,28 +475,27 @@ def _place_text(after: int, before: int | None, time: datetime | None, *, exact:
     return f"at version {after:,}" + (f" ({date})" if date else "")
 
 
-def change_text(change: StepChange, name: Renderer) -> str:
+def change_text(change: StepChange, name: Renderer, prose: Renderer | None = None) -> str:
     """Describe how the outcome of a call changed, with gas on both sides."""
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
-        units = plural(after, "gas unit")
+        units = _units(after)
         if change.turns:
             now, was = ("fails", "took") if change.fails[1] else ("succeeds", "failed after")
-            return f"{now} from here, after {units}; before, it {was} {before:,}"
-        if before != after:
-            return f"from {before:,} to {units} ({short_change(change, name)})"
+            return f"{now} from here, after {units}; before, it {was} {gas_text(before)}"
+        if gas_text(before) != gas_text(after):
+            return f"from {gas_text(before)} to {units} ({short_change(change, name, prose)})"
         if change.parts:
-            return f"{units} in total on both sides ({short_change(change, name)})"
+            return f"{units} in total on both sides ({short_change(change, name, prose)})"
         if change.count > 1:
-            return f"{change.lowest:,} to {change.highest:,} gas units in {change.count:,} steps, back to {after:,}"
+            ends = f"{change.lowest:,} to {change.highest:,} gas units"
+            return f"{ends} in {change.count:,} steps, back to {gas_text(after)}"
         return f"same gas ({units}), different outcome"
-    return _failure_text(change, name)
+    return _usage_text(change, prose or name) if change.is_usage else _failure_text(change, name)
 
 
 def _failure_text(change: StepChange, name: Renderer) -> str:
     """Describe a change whose gas is not known on both sides: usually, the call fails on one of them."""
-    if change.is_usage:
-        return _usage_text(change, name)
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
@@ -488,43 +507,44 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
             return f"can be called from here, but fails{new_error}"
         return f"{now} from here{new_error}; before, it {was}{old_error}"
     if old_error:
-        return f"available from here, at {_gas_text(change.gas_after)}"
+        return f"available from here, at {_units(change.gas_after)}"
     if new_error:
-        return f"{now} from here{new_error}; before, it took {_gas_text(change.gas_before)}"
-    return f"{_gas_text(change.gas_before)}, then {_gas_text(change.gas_after)}"
+        return f"{now} from here{new_error}; before, it took {_units(change.gas_before)}"
+    return f"{_units(change.gas_before)}, then {_units(change.gas_after)}"
 
 
-def _usage_text(change: StepChange, name: Renderer) -> str:
+def _usage_text(change: StepChange, prose: Renderer) -> str:
     """Describe an option that was added or removed. It does not change what others pay."""
     share = "" if change.share is None else f"{percent(100 * change.share, '.0f')} of the transactions, "
-    gas = plural(change.gas_before or change.gas_after or 0, "gas unit")
-    doubt = f"; uncertain, because {' and '.join(map(name, change.uncertain))}" if change.uncertain else ""
+    gas = _units(change.gas_after if change.gas_before is None else change.gas_before)
+    doubt = f"; uncertain, because {' and '.join(map(prose, change.uncertain))}" if change.uncertain else ""
     if change.gas_before is None:
         return f"is new: {share}{gas}{doubt}"
     return f"is gone: it was {share}{gas}; its transactions have stopped, or cost what the others do{doubt}"
 
 
-def short_change(change: StepChange, name: Renderer) -> str:
+def short_change(change: StepChange, name: Renderer, prose: Renderer | None = None) -> str:
     """Return a change for a context that already shows gas on both sides: the factor or percentage, and the steps.
 
     For committed transactions: the factor or percentage, the parts with their bounds, the numbers of transactions that
     were compared, and the reasons for caution.
     """
     if change.parts and change.gas_before is not None and change.gas_after is not None:
-        moved = f"{relative_change(change.gas_before, change.gas_after)}: " * (change.gas_before != change.gas_after)
+        same = gas_text(change.gas_before) == gas_text(change.gas_after)
+        moved = "" if same else f"{relative_change(change.gas_before, change.gas_after)}: "
         texts = [moved + ", ".join(_part_text(part) for part in change.parts)]
         texts.append(f"nearest {plural(change.count_before or 0, 'transaction')} before, {change.count_after:,} after")
         if change.uncertain:
-            texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
+            texts.append(f"uncertain, because {' and '.join(map(prose or name, change.uncertain))}")
         return "; ".join(texts)
     if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after or change.turns:
-        return change_text(change, name)
+        return change_text(change, name, prose)
     steps = f" in {change.count:,} steps" if change.count > 1 else ""
     return f"{relative_change(change.gas_before, change.gas_after)}{steps}"
 
 
-def _gas_text(gas: int | None) -> str:
-    return "no gas reported" if gas is None else plural(gas, "gas unit")
+def _units(gas: float | None) -> str:
+    return "no gas reported" if gas is None else counted(gas_text(gas), "gas unit")
 
 
 _UNJUDGED = {
@@ -540,13 +560,14 @@ def _part_text(part: PartChange) -> str:
     return f"{part.part} {_bounds(part.low, part.high, sign=True)}"
 
 
-def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str]:
+def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer, prose: Renderer | None = None) -> list[str]:
     """Return one sentence for each source with calls that were observed but not judged, with the reason.
 
     Parameters
     ----------
     unjudged : sequence of Unjudged
     name : Renderer
+    prose : Renderer, optional
 
     Returns
     -------
@@ -560,7 +581,7 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
         groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
     for (source, reason), texts in groups.items():
-        because = f", because {name(reason, MAX_NOTE)}" if reason else ""
+        because = f", because {(prose or name)(reason, MAX_NOTE)}" if reason else ""
         more = [f"{len(texts) - _MAX_LISTED:,} more calls"] if len(texts) > _MAX_LISTED else []
         fact = _UNJUDGED[source.read_at].format(source.plural.capitalize())
         sentences.append(f"{fact}{because}: {'; '.join([*texts[:_MAX_LISTED], *more])}.")

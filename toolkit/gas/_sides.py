@@ -230,7 +230,7 @@ def side_of_run(run: Run, name: str) -> Side:
 
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:
-    """Return a frame from `Run.at` as a side with its run, or None for other frames and for modified observations."""
+    """Return a frame of a run as a side with its run, or None for other frames and for modified observations."""
     source = frame.attrs.get("source")
     try:
         side = _side_of_path(source) if isinstance(source, str) else None
@@ -239,6 +239,7 @@ def _side_of_frame(frame: pd.DataFrame) -> Side | None:
     key = ["node", "fingerprint", "source", "ledger_version", *OUTCOME_COLUMNS]
     if side is None or side.run is None or not set(key) <= set(frame.columns):
         return None
+    frame = last_observations(frame)
     if len(frame.merge(side.last[key], on=key)) < len(frame):
         return None
     # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.

@@ -203,8 +203,8 @@ class StepChange:
         As in the steps frame.
     count : int
         Number of steps; more than 1 for a drift.
-    gas_before, gas_after : int or None
-        Gas units; None if the call failed.
+    gas_before, gas_after : float or None
+        Gas units; None if the call failed. Of committed transactions, the mean of those compared.
     error_before, error_after : str or None
         Error code if the call failed.
     error_message_before, error_message_after : str or None
@@ -212,7 +212,7 @@ class StepChange:
     success_before, success_after : bool or None
         False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
-        Stratum of committed transactions; empty for views. Its gas is the mean of the transactions compared, rounded.
+        Stratum of committed transactions; empty for views.
     way_gas : float or None
         Mean gas of the way of the stratum that was compared; None if the stratum is not divided into ways.
     lowest, highest : int or None
@@ -230,8 +230,8 @@ class StepChange:
     label: str
     source: str
     count: int
-    gas_before: int | None
-    gas_after: int | None
+    gas_before: float | None
+    gas_after: float | None
     error_before: str | None = None
     error_after: str | None = None
     error_message_before: str | None = None
@@ -394,8 +394,8 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
         **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
         way_gas=first.get("way_gas"),
-        gas_before=None if first["total_before"] is None else round(first["total_before"]),
-        gas_after=None if first["total_after"] is None else round(first["total_after"]),
+        gas_before=first["total_before"],
+        gas_after=first["total_after"],
         share=first.get("share"),
         parts=tuple(PartChange(*(row[name] for name in _OF_PARTS)) for row in rows),
         uncertain=tuple(dict.fromkeys(why for row in rows for why in row["uncertain"] or ())),

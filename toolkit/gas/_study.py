@@ -653,6 +653,7 @@ class Run:
                 "since the run was opened. If the study was run again, open it again with toolkit.Run.open; to read "
                 "what is missing, run the same study into this folder; the parts can be read with pandas.read_parquet"
             )
+        frame.attrs["source"] = str(self.path.resolve())
         return frame
 
     @cached_property
@@ -830,7 +831,8 @@ class Run:
             at = as_version(version)
         except InputError:
             raise InputError(
-                f"expected a ledger version such as 1000, got {version!r:.80} (see node.version_at)"
+                f"expected a ledger version such as 1000, got {version!r:.80}; the last one of the run is "
+                f"{self.last_version:,} (run.last_version), and node.version_at(time) finds others"
             ) from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
         found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())

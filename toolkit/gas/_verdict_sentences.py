@@ -204,12 +204,12 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
 
 def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, several: bool) -> Iterator[ShownRow]:
     """Yield the rows of a call in the table, with its node if there are several."""
-    exact = paid is None or all(side.means for side in (paid.before, paid.after))
+    mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
+    exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
     if paid is not None and exact and row["change"] is not None:
         sides = {"before": paid.before.means, "after": paid.after.means}
         means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
         row = {**row, **means}
-    mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
@@ -226,8 +226,10 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
         price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+        ratio = relative_change(row["fee_before"], row["fee_after"])
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
-        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, bounds, ""), is_part=True)
+        relative = ratio if bounds in {"", ratio} else f"{ratio} ({bounds})"
+        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, relative, ""), is_part=True)
     for column, part in _PARTS.items():
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:

@@ -372,7 +372,7 @@ def build(run: Run) -> ReportData:
     )
 
 
-def headline(data: ReportData, name: Renderer) -> list[str]:
+def headline(data: ReportData, name: Renderer, prose: Renderer | None = None) -> list[str]:
     """Return the first sentences of a report: the largest change, and how many calls changed.
 
     Parameters
@@ -380,6 +380,8 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     data : ReportData
     name : Renderer
         Escapes text from users and the chain for the output format. All other text in the sentences is safe.
+    prose : Renderer, optional
+        Escapes sentences that may quote such text; by default, as `name` does.
 
     Returns
     -------
@@ -400,8 +402,10 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
         return [f"No gas change was found{limit}: {calls} read at {versions}{_unjudged(data)}."]
     total, same = len(data.labels), len(swept) - len(changed)
     rest = f"; {same:,} without a change" if same else ""
-    count = f"Gas changed for {len(changed):,} of {plural(total, 'call')} read at {versions}"
-    return [sentences.lead_sentence(data.largest[0], total, name), f"{count}{rest}{_unjudged(data)}."]
+    sure = {change.label for event in data.events for change in event.changes if not change.uncertain}
+    unsure = f" ({len(changed) - len(sure):,} of them uncertain)" if len(sure) < len(changed) else ""
+    count = f"Gas changed for {len(changed):,} of {plural(total, 'call')}{unsure} read at {versions}"
+    return [sentences.lead_sentence(data.largest[0], total, name, prose), f"{count}{rest}{_unjudged(data)}."]
 
 
 def _unjudged(data: ReportData) -> str:
@@ -412,12 +416,12 @@ def _unjudged(data: ReportData) -> str:
     return "".join(f"; {count:,} {what}" for what, count in counts.items() if count)
 
 
-def notes(data: ReportData, name: Renderer) -> list[str]:
+def notes(data: ReportData, name: Renderer, prose: Renderer | None = None) -> list[str]:
     """Return sentences on a report's limits: steps that are intervals, transactions not compared, calls not judged."""
     about = sentences.not_located_sentences(data.steps) + sentences.not_compared_sentences(data.committed, name)
     told = {one.label for one in data.verdict[1].not_judged} if data.verdict else set()  # the verdict has the reason
     unjudged = [one for one in data.unjudged if one.source == Source.COMMITTED or one.label not in told]
-    return about + sentences.unjudged_sentences(unjudged, name)
+    return about + sentences.unjudged_sentences(unjudged, name, prose)
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:

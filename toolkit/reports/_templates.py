@@ -40,6 +40,7 @@ def environment() -> Environment:
     made.filters |= {
         "chain": chain,
         "code": code,
+        "gas": sentences.gas_text,
         "number": number,
         "prose": prose,
         "plural": plural,
@@ -84,15 +85,15 @@ def put(target: Path, text: str, what: str) -> None:
         ) from error
 
 
-def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
-    """Return the content for the templates of all formats. `name` escapes text from users and the chain in it."""
+def content(data: ReportData, name: sentences.Renderer, prose: sentences.Renderer | None = None) -> dict[str, Any]:
+    """Return the content for the templates of all formats; `name` and `prose` escape text as in `headline`."""
     return {
         "data": data,
         "facts": data.provenance,
         "dates": data.dates,
-        "headline": headline(data, name),
+        "headline": headline(data, name, prose),
         "not_steps": sentences.not_steps_sentences(data.committed, name),
-        "notes": notes(data, name),
+        "notes": notes(data, name, prose),
     }
 
 
@@ -108,8 +109,8 @@ def code(text: object, limit: int = 300, /) -> str:
 
 
 _WORD = re.compile(r"([('\"]*)(.*?(?:\(\))?)(['\"),.:;%?!]*)$")  # with the punctuation around it
-# Letters, also joined by underscores, or a number or date: Markdown and GitHub make nothing else of these.
-_PLAIN = re.compile(r"([^\W\d_]+(['_-][^\W\d_]+)*|[+\u2212\u00d7]?\d[\d,.:-]*)?")
+# Letters, a name such as record_of, or a number or date: Markdown and GitHub make nothing else of these.
+_PLAIN = re.compile(r"([^\W\d_]+(['-][^\W\d_]+)*|[^\W_]+(_[^\W_]+)+|[+\u2212\u00d7]?\d[\d,.:-]*)?")
 
 
 def prose(text: object, limit: int = 300, /) -> str:

@@ -31,7 +31,7 @@ def render_markdown(data: ReportData) -> str:
     """
     limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
     verdict = verdict_markdown(*data.verdict) if data.verdict else ""
-    made = environment().get_template("report.md.j2").render(content(data, code), verdict=verdict, **limits)
+    made = environment().get_template("report.md.j2").render(content(data, code, prose), verdict=verdict, **limits)
     return made.rstrip("\n") + "\n"
 
 

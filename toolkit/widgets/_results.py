@@ -15,7 +15,7 @@ import pandas as pd
 
 from toolkit._present import text as forms_of
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, number, percent, plural, short_addresses, visible
+from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import READ_AT_VERSIONS, Failures, failures_of
@@ -705,10 +705,11 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
     colour = style.CAUSE_MARKS[group.cause].colour or style.INK  # in dark pages inverted, as the figure is
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
     before, after = largest.gas_before, largest.gas_after
+    was, now = sentences.gas_text(before), sentences.gas_text(after)
     words = sentences.change_text(largest, _name)
-    if largest.parts and before is not None and after is not None and before != after:  # the parts are in the table
+    if largest.parts and before is not None and after is not None and was != now:  # the parts are in the table
         doubt = ", uncertain" if largest.uncertain else ""
-        words = f"from {before:,} to {plural(after, 'gas unit')} ({forms_of.relative_change(before, after)}{doubt})"
+        words = f"from {was} to {counted(now, 'gas unit')} ({forms_of.relative_change(before, after)}{doubt})"
     call = f"{sentences.change_name(largest, _name)}: " if several or largest.stratum else ""
     return (
         f"<b>{escape(sentences.versions_text(group))}</b> "
@@ -722,8 +723,8 @@ def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
     rows = [
         (
             html.breakable(Html(sentences.change_name(change, _name))),
-            change.error_before if change.gas_before is None else html.number(change.gas_before),
-            change.error_after if change.gas_after is None else html.number(change.gas_after),
+            change.error_before if change.gas_before is None else sentences.gas_text(change.gas_before),
+            change.error_after if change.gas_after is None else sentences.gas_text(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
         for change in group.changes

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit._present.text import visible
+from toolkit._present.text import times, visible
 from toolkit.gas._cause_sentences import causes_text, steps_frame
 from toolkit.gas._findings import Change, ChangingTransaction, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._rules import Threshold
-from toolkit.gas._sentences import change_name, change_text
+from toolkit.gas._sentences import change_name, change_text, gas_text, short_change
 from toolkit.gas._steps import is_drift, step_groups
 from toolkit.gas.committed._analysis import Doubt
 from toolkit.gas.committed._fees import FeeChange, Fees, Reason, Verdict
@@ -283,6 +283,29 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     assert change_text(group.changes[0], visible) == (
         "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; nearest 50 transactions before, 50 after)"
     )
+
+
+def test_the_factor_of_means_is_computed_before_they_are_rounded():
+    """From 10.4 to 103.6 gas units is ×10, not 104 / 10; a mean below 100 is shown with one decimal."""
+    gas = [
+        (10, 11, 10, 11, 10)[place % 5] if place < 100 else (103, 104, 104, 103, 104)[place % 5] for place in range(200)
+    ]
+    _, rows = judged(frame_of(gas), UPGRADE)
+    [group] = step_groups(steps_frame(rows))
+    [change] = group.changes
+    assert (change.gas_before, change.gas_after) == (rows[0]["total_before"], rows[0]["total_after"])
+    assert change.gas_before != round(change.gas_before)
+    assert short_change(change, visible).partition(":")[0] == times(round(change.gas_after / change.gas_before, 1))
+    assert [gas_text(one) for one in (7.0, 7, 10.3333, 99.97, 102.25, 4389.45)] == [
+        "7",
+        "7",
+        "10.3",
+        "100",
+        "102",
+        "4,389",
+    ]
+    same = replace(change, gas_before=439.6, gas_after=439.9)  # both read 440
+    assert change_text(same, visible).startswith("440 gas units in total on both sides (execution ")
 
 
 def test_steps_of_committed_transactions_are_never_a_drift():

@@ -13,14 +13,16 @@ import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import EntryFunction, FindSteps, SimulationRequest
+from toolkit._present.text import visible
 from toolkit.errors import StudyError
+from toolkit.frames._schema import COMPARISON
 from toolkit.gas._compare import compare, verdict_within
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import label_text
 from toolkit.gas._sides import read_side
 from toolkit.gas._steps import StepChange, StepGroup
 from toolkit.gas._study import Study
-from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, bounds_text, cause_lines, comparison_text
+from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, _rows, bounds_text, cause_lines, comparison_text
 from toolkit.gas.committed._fees import More, Verdict
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
@@ -677,3 +679,14 @@ def test_a_function_names_its_call_however_the_study_was_written():
     waiver = {"call": "0xcafe::registry::size", "reason": "reviewed", "expires": "2999-01-01"}
     gate = compare(f"{run.path}@3501", f"{run.path}@3502").gate("2%", waivers=[waiver])
     assert [one.label for one in gate.waived] == ["a"]
+
+
+def test_how_much_a_mean_rose_is_not_computed_from_rounded_means():
+    """From 10.3 to 102.2 gas units is ×9.9: 10 and 102 are shown, and the row of the fee has the factor."""
+    row = dict.fromkeys(COMPARISON.names) | {"label": "pay", "source": "committed", "node": "n", "kind": "changed"}
+    row |= {"gas_before": 10, "gas_after": 102, "change": 92, "success_before": True, "success_after": True}
+    row |= {"fee_before": 1033.3, "fee_after": 10_225.0, "fee_price": 100, "fee_change_low": 700.0}
+    relative = [shown.cells[4] for shown in _rows(row | {"fee_change_high": 1_100.0}, None, visible, several=False)]
+    assert relative == ["", "×9.9 (×8 to ×12)"]
+    equal = _rows(row | {"fee_change_low": 890.0, "fee_change_high": 890.0}, None, visible, several=False)
+    assert [shown.cells[4] for shown in equal] == ["", "×9.9"]

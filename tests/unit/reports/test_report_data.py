@@ -11,7 +11,7 @@ from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
 from toolkit.gas._observations import Cause
-from toolkit.gas._sentences import lead_sentence, short_change, weightiest
+from toolkit.gas._sentences import lead_sentence, others_text, short_change, weightiest
 from toolkit.gas._steps import PartChange, StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
 from toolkit.reports import build
@@ -89,8 +89,38 @@ def test_a_headline_without_a_sure_step_says_its_doubt() -> None:
     group = StepGroup(6, 7, True, Cause.CODE, "", None, (doubtful,))
     assert "it is night" in lead_sentence(group, 5, visible)
     both = lead_sentence(dataclasses.replace(group, changes=(doubtful, sure)), 5, visible)
-    assert both.startswith("b: ×4 ")
+    assert both.startswith("b (1 more call uncertain): ×4 ")
     assert "it is night" not in both
+
+
+def test_a_range_of_several_kinds_of_transaction_names_none_of_them() -> None:
+    """The headline gives a kind its own factor, or names the call alone; the row counts the other kinds."""
+    part = PartChange("execution", 10, 20, 9, 11)
+    one = StepChange("a", "committed", 1, 10, 100, parts=(part,), stratum="succeeding")
+    two = StepChange("a", "committed", 1, 10, 97, parts=(part,), stratum="failing")
+    unsure = StepChange("a", "committed", 1, 10, 99, parts=(part,), stratum="both", uncertain=("it is night",))
+    group = StepGroup(6, 7, True, Cause.CODE, "", None, (one,))
+    assert lead_sentence(group, 5, visible).startswith("a (succeeding): ×10 at")
+    group = dataclasses.replace(group, changes=(one, two))
+    assert lead_sentence(group, 5, visible).startswith("a: ×9.7 to ×10 at")
+    group = dataclasses.replace(group, changes=(one, two, unsure, dataclasses.replace(two, label="b")))
+    assert lead_sentence(group, 5, visible).startswith(
+        "2 of 5 calls (1 more transaction kind uncertain): ×9.7 to ×10 at"
+    )
+    kinds, calls = others_text(group).removeprefix("and ").split(" and ")
+    assert (kinds, calls) == ("2 more transaction kinds (×9.7, uncertain: ×9.9)", "1 more call (×9.7)")
+
+
+def test_the_headline_and_the_count_agree_on_what_is_uncertain() -> None:
+    """Both are of the same changes: a call is uncertain if each of its changes is."""
+    data = build(run())
+    group = data.largest[0]
+    some, *others = group.changes
+    unsure = dataclasses.replace(some, uncertain=("it is night",))
+    alone = dataclasses.replace(data, events=(dataclasses.replace(group, changes=(unsure, *others)),))
+    first, second = headline(alone, visible)
+    assert first.startswith("4 of 10 calls (1 more call uncertain): ")
+    assert second.startswith("Gas changed for 5 of 10 calls (1 of them uncertain) ")
 
 
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:

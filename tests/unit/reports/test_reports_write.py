@@ -341,6 +341,9 @@ def test_sentences_hold_no_markup(text: str) -> None:
     assert prose("at 2 %, 'size' of 0x1::m (×3): f() ran") == "at 2 %, 'size' of `0x1::m` (×3): `f()` ran"
     # GitHub makes nothing of an underscore within a word; of a list of names, all look alike.
     assert prose("no `sizes`; functions handle, record_of, size") == "no `sizes`; functions handle, record_of, size"
+    names = "published 0x1::m (with size, record_of, mul_div_u64)"  # names of functions are all alike
+    assert prose(names) == "published `0x1::m` (with size, record_of, mul_div_u64)"
+    assert [prose(name) for name in ("_a_", "__a", "a__b", "0xa_b")] == ["`_a_`", "`__a`", "`a__b`", "0xa_b"]
 
 
 def test_json_has_the_same_facts() -> None:
