@@ -295,7 +295,7 @@ def percent(value: float, form: str = ".3g") -> str:
     return (text if text.strip("+-0.") else text.lstrip("+-")).replace("-", MINUS) + PERCENT  # a zero has no sign
 
 
-def relative_change(before: int | None, after: int | None) -> str:
+def relative_change(before: float | None, after: float | None) -> str:
     """Return a change as a factor if it is at least a doubling, else as a percentage of `before`.
 
     The result is a difference if `before` is 0, and an empty string if either value is None.
