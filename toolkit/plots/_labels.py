@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 
+MAX_LINE = 30  # characters of a line of a name beside the axes
+
+
 def figure_text(text: object, limit: int = 36) -> str:
     """Return text that matplotlib draws literally, with the current fonts.
 
@@ -62,9 +65,9 @@ def figure_text(text: object, limit: int = 36) -> str:
     return shown.replace("$", r"\$")
 
 
-def in_lines(text: str) -> str:
+def in_lines(text: str, width: int = MAX_LINE) -> str:
     """Return text for a narrow column beside the axes, on several lines."""
-    return "\n".join(wrap(text, MAX_LINE, break_long_words=False))
+    return "\n".join(wrap(text, width, break_long_words=False))
 
 
 @lru_cache(maxsize=8)
@@ -74,7 +77,6 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
-MAX_LINE = 30  # characters of a line of a name beside the axes
 HANDLE = 3.3  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 150  # points, of axes with two rows of captions: they take up 0.15 of the height
 BOX_MARGIN = 4  # points left and right of a name in a box
