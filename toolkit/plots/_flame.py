@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toolkit._present.text import number, short_addresses, signed
+from toolkit._present.text import number, short_addresses
 from toolkit.errors import InputError
 from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
@@ -134,7 +134,9 @@ def _draw(ax: Axes, name: str, box: boxes.Box, at: boxes.At, modules: dict[str, 
         place = modules.setdefault(module, len(modules)) % len(style.PALETTE)
         look["facecolor"] = style.mixed(style.tone(style.PALETTE[place]), style.paper(ax), _TONE[style.is_dark()])
         look["label"] = style.once(ax, figure_text(short_addresses(module)))
-    gas = signed(moved / boxes.GAS_UNIT, ",.2f") if moved else "" if compared else number(after / boxes.GAS_UNIT)
+    gas = "" if compared else number(after / boxes.GAS_UNIT)
+    if moved:
+        gas = ("+" if moved > 0 else "\N{MINUS SIGN}") + number(abs(moved) / boxes.GAS_UNIT)
     named = [boxes.draw_function(ax, at, _width(box), name, gas_text=gas, **look)]
     style.tip(named[0][0], f"{short_addresses(name)}: {_total(box, compared=compared)}")
     for callee, one in sorted(box.callees.items(), key=lambda item: -_width(item[1])):

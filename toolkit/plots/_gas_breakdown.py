@@ -16,7 +16,7 @@ from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, is_model
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import Placed, figure_text, legend_below
+from toolkit.plots._labels import Placed, figure_text, in_lines, legend_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,21 +96,24 @@ def gas_breakdown(
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
     every = every[every[list(drawn)].sum(axis=1) > 0] if parts else every
     apart = not parts and dwarfed(every) and (ax is None or ax.get_subplotspec() is not None)
-    most = style.row_limit(ax, figsize, MAX_BARS, [_bar_name(row) for row in plain_rows(every)], SHARE if apart else 1)
+    names = [_bar_name(row) for row in plain_rows(every)]
+    most = style.row_limit(ax, figsize, MAX_BARS, names, SHARE if apart else 1)
     rows = style.largest(every, every["total"].to_numpy(), most)
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
-    height = 1.3 + (0.48 if apart else 0.36) * max(len(rows), 1)  # beside storage, names are above their rows
+    each = 0.48 if apart else max(1.2 * style.full_row(names), 0.36)  # beside storage, names are above their rows
+    height = 1.3 + each * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
         width, storage = style.free_width(axes), drawn.pop("storage") if apart else None
         _draw_bars(axes, rows, drawn, storage, xlabel.partition(" (")[0])
-        off = (rows["total"] - rows[list(style.PART_COLOURS)].round().sum(axis=1)).abs()
+        rest = rows[[name for name in style.PART_COLOURS if name not in (parts or style.PART_COLOURS)]].sum(axis=1)
+        off = (rows["total"] - rows[list(style.PART_COLOURS)].round().sum(axis=1)).abs()[rest.round() == 0]
         off = off[off.between(1, MAX_ROUNDING)]
-        note = "" if parts or off.empty else f"parts are rounded: sums may differ by {off.max():.0f}"
+        note = "" if off.empty else f"parts are rounded: sums may differ by {off.max():.0f}"
         lines, width = axes.get_xlabel().count("\n") + 1, width - style.beside(axes)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=lines, width=width, note=note)
     return axes
@@ -249,4 +252,5 @@ def _bar_name(row: dict[str, Any]) -> str:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
     which = f"last of {count:,}" if count > 1 else "one transaction"
-    return f"{label}\n{figure_text(row['kind'], 64)} ({which})" if row["kind"] else f"{label} ({which})"
+    stratum = in_lines(f"{figure_text(row['kind'], 64)} ({which})", 40)  # on two lines
+    return f"{label}\n{stratum}" if row["kind"] else f"{label} ({which})"

@@ -17,7 +17,7 @@ from toolkit.gas._observations import READ_AT_VERSIONS, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
-from toolkit.plots._gas_by_version import most_moved
+from toolkit.plots._gas_by_version import MIN_FAILED, most_moved, moved
 from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.4  # share of the height of a row for its tallest bar; below the row's name
-FAILED_SHARE = 0.5  # of the colour of a call, in the bars of failed executions
+FAILED_SHARE = 0.5, 0.7  # of the colour of a call, in the bars of failed executions, light and dark
 LONE = 3  # columns of an observation that differs from both of its neighbours
 COLUMNS = 85  # of a row, for each inch: about one for every pixel
 SAME, FAILED = (0.05, 0.2), (0.25, 0.4)  # shares of the ink in cells of equal gas and without a result, light and dark
@@ -83,8 +83,9 @@ def gas_distribution(
     Returns
     -------
     Axes
-        The x axis is in gas units. There is one row per call, in call order, or several with `timeline`; at most the 24
-        with the most observations.
+        The x axis is in gas units. There is one row per call, in call order, or several with `timeline`. Calls with
+        more than 24 rows together are not all drawn: of views, those whose gas varies most; of others, those with the
+        most observations. The title says so.
 
     Raises
     ------
@@ -109,13 +110,21 @@ def gas_distribution(
         raise InputError(f"source: got {source!r:.60}; the data has {', '.join(sorted(there)) or 'none'}")
     source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
-    every_row = [row for series in found for row in _stretches(series, timeline)]
-    most = style.row_limit(ax, figsize, MAX_ROWS, [_row_name(row, counted=False) for row in every_row])
-    kept = sorted(sorted(range(len(every_row)), key=lambda place: -len(every_row[place].gas))[:most])
-    rows = [every_row[place] for place in kept]
+    by_call: dict[str, list[_Stretch]] = {}
+    for series in found:
+        by_call.setdefault(series.label, []).extend(_stretches(series, timeline))
+    read = source in READ_AT_VERSIONS  # whoever reads versions chooses how many: not a sample of all versions
+    weights = moved(found) if read else {call: sum(len(row.gas) for row in rows) for call, rows in by_call.items()}
+    ranked = sorted(by_call, key=lambda call: -weights[call])
+    names = [_row_name(row, counted=False) for those in by_call.values() for row in those]
+    most = style.row_limit(ax, figsize, MAX_ROWS, names)
+    fitting = np.cumsum([len(by_call[call]) for call in ranked]) <= most
+    kept = ranked[: max(int(fitting.sum()), 1)]
+    rows = [row for call, those in by_call.items() if call in kept for row in those]
     colours = style.call_colours(found, colors)
-    cut = f": the {len(rows)} most frequent of {len(every_row):,} rows" if len(rows) < len(every_row) else ""
-    over = " over the versions read" if source in READ_AT_VERSIONS else ""  # not a sample of all versions
+    which = ("", " that vary most") if read else (" most frequent", "")
+    cut = f": the {len(kept)}{which[0]} of {len(by_call):,} calls{which[1]}" if len(kept) < len(by_call) else ""
+    over = " over the versions read" if read else ""
     title = f"Distribution of gas{over}{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
@@ -125,8 +134,8 @@ def gas_distribution(
         _draw_rows(axes, rows, colours)
         if not all(row.success.all() for row in rows):
             [colour] = kinds if len(kinds := {*colours.values()}) == 1 else [style.muted(axes)]
-            for name, share in (("succeeded", 1.0), ("execution failed", FAILED_SHARE)):
-                axes.bar([0], [0], color=style.mixed(colour, style.paper(axes), share), label=name)
+            for name, shown in (("succeeded", colour), ("execution failed", _failed(axes, colour))):
+                axes.bar([0], [0], color=shown, label=name)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
@@ -170,11 +179,10 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         middle = np.histogram(placed, edges, weights=placed)[0][drawn] / (good + failed)[drawn]
         left, right = (scale.inverted().transform(middle + side * (edges[1] - edges[0])) for side in (-0.5, 0.5))
         foot = place + (0.45 if tallest == HEIGHT else 0.2)
-        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_SHARE))
-        for part, count, bottom, share in parts:
+        for part, count, bottom in (("succeeded", good, foot), ("failed", failed, foot - good[drawn] * unit)):
             if count.any():
                 colour = colours[row.series.label, row.series.node]
-                look: dict[str, Any] = {"color": style.mixed(colour, style.paper(ax), share), "gid": part}
+                look: dict[str, Any] = {"color": _failed(ax, colour) if part == "failed" else colour, "gid": part}
                 look |= {"align": "edge", "linewidth": 0, "width": right - left, "bottom": bottom, "clip_on": False}
                 ax.bar(left, -count[drawn] * unit, **look)
         ax.hlines(foot, *ax.get_xlim(), colors=style.faint(ax), linewidth=0.8)
@@ -189,6 +197,11 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         style.write(ax, "tallest bar", (1, 1), gid="share-name", offset=(6, 0), annotation_clip=False, **header)
 
 
+def _failed(ax: Axes, colour: Any) -> str:
+    """Return the colour of failed executions of a call."""
+    return style.mixed(colour, style.paper(ax), FAILED_SHARE[style.is_dark()])
+
+
 def _median(row: _Stretch) -> float:
     return float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
 
@@ -198,9 +211,10 @@ def _row_name(row: _Stretch, *, counted: bool) -> str:
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
     unit = "transaction" if series.source == Source.COMMITTED else "reading"
     counts = [plural(len(row.gas), unit), f"median {number(_median(row))}"] if counted else []
+    if not counted:
+        return " · ".join(filter(None, [figure_text(series.name, 44), row.where + node, f"{len(row.gas):,}"]))
     about = ", ".join(filter(None, [*counts, row.where])) + node
-    name = "\n".join(filter(None, [figure_text(series.name, 44), about]))
-    return name if counted else f"{name} · {len(row.gas):,}"
+    return f"{figure_text(series.name, 44)}\n{about}"
 
 
 def _edges(ax: Axes, values: Floats) -> Floats:
@@ -359,7 +373,8 @@ def _draw(
         grey = LinearSegmentedColormap.from_list("failed", [no_result, no_result])
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
-        ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=no_result, label="no result"))
+        if failed.mean(axis=1).max() > MIN_FAILED:  # otherwise, there are only specks
+            ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=no_result, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = 0.5 * time.timeline_rows(changes)  # a row of marks is half as high as a row of a call
     nodes = [f"\n({figure_text(series.node, 44)})" if series.node else "" for series in found]

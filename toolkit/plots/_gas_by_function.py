@@ -100,7 +100,8 @@ def gas_by_function(
     colours = style.chosen(there, colors)
     if title is None:
         which = f" without storage ({number(round(storage / unit))})" if dwarfed else ""
-        which = which if categories is None else f", {' and '.join(', '.join(categories).rsplit(', ', 1))} only"
+        if categories is not None and len(drawn) < len(frame):
+            which = f", {' and '.join(', '.join(categories).rsplit(', ', 1))} only"
         title = f"{_title(profile)}: {boxes.units_text(root.gas(), unit)}{which}"
     shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -49,7 +48,6 @@ BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.55, "solid_capstyle": "proje
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
 MAX_SHARE_AFTER = 0.25  # of the width, between the last transaction of a stratum and its name at the edge
-MAX_LINE = 30  # characters of a line of a name beside the axes
 MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
 MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -71,9 +69,10 @@ def gas_by_version(
 ) -> Axes:
     """Draw the gas of calls against the ledger version.
 
-    Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
-    the version of the change is not known, and the line is interrupted. A line is wider where others lie on it.
-    Simulations are diamonds, committed transactions are dots, and failed executions are crosses. Reads without a result
+    Views, and simulations made at several versions, are lines that step where gas changes between adjacent versions.
+    Between different observations further apart, the version of the change is not known, and the line is interrupted. A
+    line is wider where others lie on it. Other simulations are diamonds, and committed transactions are dots. Failed
+    executions are crosses; of a line, only the first and last of each stretch of equal gas. Reads without a result
     are bars below the axes, unless they are too short to see. The y axis is logarithmic if the most gas is at least 20
     times the least.
 
@@ -205,22 +204,30 @@ def gas_by_version(
         strip = _draw_strip(axes, [] if in_rows else found, changes, looks)
         _draw_steps(axes, marks, size=min(4, 0.45 * each) if in_rows else 6.5)
         _explain_marks(axes, found, marks, in_rows=in_rows)
-        _name_lines(axes, names, captions, legend=legend, lines=1 + (x == "both"), strip=strip)
+        _name_lines(axes, names, captions, changes, legend=legend, lines=1 + (x == "both"), strip=strip)
     return axes
 
 
 def _name_lines(
-    ax: Axes, names: _Names, captions: Sequence[texts.Caption], *, legend: bool, lines: int, strip: float
+    ax: Axes,
+    names: _Names,
+    captions: Sequence[texts.Caption],
+    changes: Sequence[time.TimelineMark],
+    *,
+    legend: bool,
+    lines: int,
+    strip: float,
 ) -> None:
     """Name lines at their ends or in the legend, and causes above the axes or in the legend."""
-    beside = ["\n".join(wrap(name.replace("\n", ", "), MAX_LINE, break_long_words=False)) for _, name in names]
+    beside = [texts.in_lines(name.replace("\n", ", ")) for _, name in names]
     longest = max((len(line) for name in beside for line in name.split("\n")), default=0)
     at_ends = legend and len(names) > 1 and style.is_wide(ax) and longest <= style.end_limit(ax)
     captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest if at_ends else 0))
+    captioned -= {one.kind.label for one in changes if one.x not in {x for x, *_ in captions}}
     if at_ends:
-        texts.name_ends(ax, [line for line, _ in names], beside)
+        texts.name_ends(ax, [line for line, _ in names], beside, offset=24)
     elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):
-        texts.number_ends(ax, [line for line, _ in names])
+        texts.name_ends(ax, [line for line, _ in names], [str(n + 1) for n in range(len(names))], offset=14)
         for n, (line, name) in enumerate(names, 1):
             line.set_label(f"{n}  {name}")
     named_lines = [line for line, _ in names]
@@ -263,14 +270,20 @@ def _labels(found: Sequence[CallSeries]) -> list[str]:
     return list(dict.fromkeys(series.label for series in found))
 
 
-def most_moved(found: Sequence[CallSeries], most: int) -> list[CallSeries]:
-    """Return the calls whose gas differs by the largest factors, at most so many."""
-    moved: dict[str, float] = {}
+def moved(found: Sequence[CallSeries]) -> dict[str, float]:
+    """Return the factor between the least and the most gas of each call; 0 if it has none."""
+    factors: dict[str, float] = {}
     for series in found:
         known = np.maximum(series.gas[series.answered], 1)
         factor = float(known.max() / known.min()) if len(known) else 0.0
-        moved[series.label] = max(factor, moved.get(series.label, 0.0))
-    kept = sorted(moved, key=lambda label: -moved[label])[:most]
+        factors[series.label] = max(factor, factors.get(series.label, 0.0))
+    return factors
+
+
+def most_moved(found: Sequence[CallSeries], most: int) -> list[CallSeries]:
+    """Return the calls whose gas differs by the largest factors, at most so many."""
+    factors = moved(found)
+    kept = sorted(factors, key=lambda label: -factors[label])[:most]
     return [series for series in found if series.label in kept]
 
 
@@ -428,6 +441,8 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.Da
         counts = mine.groupby("stratum")["count"].sum().sort_values(ascending=False, kind="stable")
         for stratum in counts.index[:MAX_LEVELS]:
             rows = mine[mine["stratum"] == stratum].sort_values("version_first", kind="stable")
+            late = rows["version_last"] >= rows["version_first"].iloc[-1]  # the line's name is beside the last of these
+            rows = pd.concat([rows[~late], rows[late].sort_values("count", kind="stable")])
             ends = rows[["version_first", "version_last"]].to_numpy(dtype=np.float64)
             gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
             lines.append(_Level(series, str(stratum), *_joined(ends, gas, known.get((series.label, stratum), []))))
@@ -496,19 +511,17 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
         points = series.line()
         line = _draw_line(ax, series, points, looks, gid="gas-line", zorder=2)
         style.tip_segments(ax, *points, _name(series))
-        alone = series.alone  # a line through one point is invisible
-        if alone.any():
-            size = 4 if alone.sum() <= MAX_LARGE_DOTS else 2.5
-            look = {
-                "linestyle": "none",
-                "marker": "o",
-                "markersize": size,
-                "markeredgewidth": 0,
-                "color": colour,
-                "clip_on": False,
-            }
-            [dots] = ax.plot(series.versions[alone], series.gas[alone], gid="gas-point", **look)
-            style.tip(dots, _tips(series, alone))
+        # A line through one point is invisible, and a cross for each of many failed executions would hide it.
+        failed = series.answered & ~series.success
+        like_next = (np.diff(series.gas) == 0) & failed[1:] & failed[:-1]
+        ends = failed & ~(np.append(False, like_next) & np.append(like_next, False))
+        for marker, chosen in (("o", series.alone & series.success), ("x", ends)):
+            if chosen.any():
+                size = (4 if chosen.sum() <= MAX_LARGE_DOTS else 2.5) + (marker == "x")
+                look = {"linestyle": "none", "marker": marker, "markersize": size, "color": colour, "clip_on": False}
+                look |= {"markeredgewidth": 1.2 * (marker == "x"), "gid": "gas-point"}
+                [marks] = ax.plot(series.versions[chosen], series.gas[chosen], **look)
+                style.tip(marks, _tips(series, chosen))
         return line if series.answered.any() else None
     committed, drawn = series.source == Source.COMMITTED, None
     for good in (False, True):

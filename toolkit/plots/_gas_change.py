@@ -16,7 +16,7 @@ from toolkit.gas._sentences import short_change, stratum_text
 from toolkit.gas._series import described, is_model
 from toolkit.gas._steps import STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below
+from toolkit.plots._labels import figure_text, in_lines, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,13 +82,13 @@ def gas_change(
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
     names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
-    before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
     named = [_row_name(row, placed=placed) for row in plain_rows(known)]
     known = known.assign(_name=named, _uncertain=[bool(row.get("uncertain")) for row in plain_rows(known)])
     most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
-    rows = style.largest(known, np.abs(np.log(after / before)), most)
+    moved = np.maximum([_sides(row) for row in plain_rows(known)] or np.ones((0, 2)), 1)
+    rows = style.largest(known, np.abs(np.log(moved[:, 1] / moved[:, 0])), most)
     if title is None:
         all_drawn = len(rows) == len(known)
         title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} gas changes"
@@ -96,7 +96,7 @@ def gas_change(
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
-    height = 1.5 + (0.36 if any("\n" in name for name in rows["_name"]) else 0.25) * max(len(rows), 2)
+    height = 1.5 + max(1.2 * style.full_row([*rows["_name"]]), 0.25) * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no changes")
@@ -128,12 +128,20 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     style.write_ends(ax, texts, gid="change")
 
 
+def _sides(row: dict[str, Any]) -> tuple[float, float]:
+    """Return the gas before and after a change; of a part of the gas, as far apart as before both were rounded."""
+    before, percent = max(int(row["gas_before"]), 1), row.get("change_percent")
+    if row.get("part") and percent is not None:
+        return before, before * (1 + percent / 100)
+    return int(row["gas_before"]), int(row["gas_after"])
+
+
 def _change_text(row: dict[str, Any]) -> str:
     """Return how gas changed, worded as in the report and in `Run.explain`."""
     before, after, count = int(row["gas_before"]), int(row["gas_after"]), int(row.get("count", 1))
     doubt = ", uncertain" * row["_uncertain"]
-    if row.get("part") and row.get("change_percent"):  # of the levels before they were rounded
-        return f"{relative_change(100, 100 + row['change_percent'])}{doubt}"
+    if row.get("part") and row.get("change_percent"):
+        return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
         low, high = row.get("lowest"), row.get("highest")
         return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {after:,}"
@@ -149,4 +157,4 @@ def _row_name(row: dict[str, Any], *, placed: bool) -> str:
     if not row.get("part"):
         return f"{figure_text(row['label'], 44)}{place}"
     kind = stratum_text(row["stratum"], row.get("way_gas"))
-    return f"{figure_text(row['label'], 44)}: {row['part']}{place}\n{figure_text(kind, 64)}".rstrip()
+    return f"{figure_text(row['label'], 44)} · {row['part']}{place}\n{in_lines(figure_text(kind, 64))}".rstrip()

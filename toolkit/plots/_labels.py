@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 
+MAX_LINE = 30  # characters of a line of a name beside the axes
+
+
 def figure_text(text: object, limit: int = 36) -> str:
     """Return text that matplotlib draws literally, with the current fonts.
 
@@ -59,6 +63,11 @@ def figure_text(text: object, limit: int = 36) -> str:
     box = "□" if ord("□") in known else "?"
     shown = "".join(char if ord(char) in known else box for char in visible(text, limit))
     return shown.replace("$", r"\$")
+
+
+def in_lines(text: str, width: int = MAX_LINE) -> str:
+    """Return text for a narrow column beside the axes, on several lines."""
+    return "\n".join(wrap(text, width, break_long_words=False))
 
 
 @lru_cache(maxsize=8)
@@ -127,21 +136,12 @@ def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: fl
     return [float(place) for place in placed]
 
 
-def name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Label lines to the right of the axes, each at its last point, with a short line in its colour."""
+def name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], *, offset: float) -> None:
+    """Label lines to the right of the axes, each at its last point, with a line `offset` points long in its colour."""
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    _label_ends(ax, lines, names, offset=24, arrowprops=arrow)
-
-
-def number_ends(ax: Axes, lines: Sequence[Line2D]) -> None:
-    """Label lines with numbers to the right of the axes."""
-    _label_ends(ax, lines, [str(n) for n in range(1, len(lines) + 1)], offset=4)
-
-
-def _label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str], *, offset: float, **look: Any) -> None:
-    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False} | look
-    last = [_last(line) for line in lines]
-    texts = [write(ax, name, (1, y), gid="end-label", **outside) for name, y in zip(labels, last, strict=True)]
+    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+    outside |= {"arrowprops": arrow, "gid": "end-label"}
+    texts = [write(ax, name, (1, _last(line)), **outside) for name, line in zip(names, lines, strict=True)]
     for text in texts:
         text.set_position((offset, 0))
     Placed(ax, partial(_place_ends, ax, lines, texts, offset))
@@ -165,10 +165,7 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], texts: Sequence[Annotation], 
         text.xy = (1, y)
         text.set_position((offset, (now - was) * pt))
         text.set_visible(line.get_visible())
-        if text.arrow_patch is not None:
-            text.arrow_patch.set_color(line.get_color())
-        else:
-            text.set_color(as_text(line.get_color()))
+        cast("Any", text.arrow_patch).set_color(line.get_color())
 
 
 def least_width(ax: Axes, longest: int = 0) -> float:

@@ -73,10 +73,11 @@ MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
 DWARFS = 5  # times the other parts of the gas, which then cannot be seen next to storage
 MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
-# Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
-MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
-MAX_ROW = 0.6  # inches: the bar of a single row does not fill the axes
-MIN_HEAD, MIN_MODULE = 5, 2  # characters of a name before its version, and of a module before its function
+# Inches of a row: with a small name beside it, above it, and on two lines beside it; of a line of usual and small size.
+MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.34, 0.38
+LINE, SMALL_LINE = 0.13, 0.11
+# Characters of a name before its version, of a module before its function, and of the second line of a name.
+MIN_HEAD, MIN_MODULE, MIN_REST = 5, 2, 8
 WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
 BESIDE: Mapping[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
@@ -351,13 +352,18 @@ def row_limit(
     if ax is not None:
         width, height = room(ax), row_space(ax)
     elif figsize is not None:
-        width, height = 0.8 * figsize[0], figsize[1] - 1.2
+        width, height = 0.775 * figsize[0], figsize[1] - 1.2  # as wide as `room` by default
     else:
         return most
     limit = name_limit(width * share, NARROW_NAMES, 0.75 * size_of("ytick.label"))
-    shown = [in_one_line(name, limit) for name in names]
+    shown = _in_one_line_alike(names, limit)
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
     return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
+
+
+def full_row(names: Sequence[str]) -> float:
+    """Return the height in inches of a row that has room for any of the names in the usual size."""
+    return 0.06 + LINE * (1 + max((name.count("\n") for name in names), default=0))
 
 
 def row_space(ax: Axes) -> float:
@@ -436,49 +442,56 @@ def name_rows(
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
     share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
-    two = wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside)
-    lines = [name.split("\n") if two else [name] for name in names]
+    most = 1 + max((name.count("\n") for name in names), default=0)
+    stacked = each >= SMALL_LINE * most if wide else each >= MIN_ROW_WITH_TWO_LINES and not inside
+    lines = [name.split("\n") if stacked else [name] for name in names]
     longest = max((len(line.replace("\n", ", ")) for name in lines for line in name), default=0)
     full, width = size_of("ytick.label"), (inside and width) or max(room(ax), inside * free_width(ax) / 72)
-    fits = each >= MIN_ROW_WITH_FULL_TEXT and longest <= name_limit(width, share, full)
+    fits = each >= (full_row(names) if stacked else full_row(())) and longest <= name_limit(width, share, full)
     size = full if fits else 0.75 * full
     limit = name_limit(width, share, size)
     ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    heads = [[line.rpartition(" · ") for line in name] for name in lines]
-    ends: dict[str, int] = {}  # the longest of each name, which is then shortened alike in all of its rows
-    for head, dot, end in (line for name in heads for line in name):
-        ends[head] = max(ends.get(head, 0), len(dot + end)) if dot else 0
-    names = [
-        "\n".join(in_one_line("".join(line), limit - max(ends[line[0]] - len(line[1] + line[2]), 0)) for line in name)
-        for name in heads
-    ]
+    shown = iter(_in_one_line_alike([line for name in lines for line in name], limit))
+    names = ["\n".join(next(shown) for _ in name) for name in lines]
     place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
     ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
         ax.tick_params(axis="y", pad=-2)
-    spare = max(each / MAX_ROW - 1, 0) * len(names) / 2  # rows, above and below
-    ax.set_ylim(len(names) - 1 + below + spare, -max(above, 0.8 * inside) - spare)
+    ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
     return inside
 
 
+def _in_one_line_alike(names: Sequence[str], limit: int) -> list[str]:
+    """Return names `in_one_line`; those that differ only in what follows a middle dot are shortened alike."""
+    parts = [name.partition("\n")[0].partition(" · ") for name in names]
+    ends: dict[str, int] = {}  # the longest
+    for head, dot, end in parts:
+        ends[head] = max(ends.get(head, 0), len(dot + end))
+    spare = [ends[head] - len(dot + end) for head, dot, end in parts]
+    return [in_one_line(name, limit - less) for name, less in zip(names, spare, strict=True)]
+
+
 def in_one_line(name: str, limit: int) -> str:
-    """Return the lines of a name as one; if that is too long, the second without its end, the first `shortened`."""
+    """Return the lines of a name as one; if it is too long, without its end, and then with the first `shortened`."""
     first, _, rest = name.partition("\n")
+    rest = rest.replace("\n", " ")
     if not rest or len(name) < limit:
-        return shortened(name.replace("\n", ", "), limit)
-    first = shortened(first, max(limit - len(rest) - 2, limit // 2))
-    return f"{first}, {rest[: limit - len(first) - 3]}{ELLIPSIS}"
+        return shortened(f"{first}, {rest}" if rest else first, limit)
+    _, dot, end = first.partition(" · ")
+    first = shortened(first, max(limit - min(len(rest), MIN_REST) - 2, min(MIN_HEAD + len(dot + end), limit)))
+    free = limit - len(first) - 2
+    return f"{first}, {rest if len(rest) <= free else rest[: free - 1] + ELLIPSIS}" if free > 1 else first
 
 
 def shortened(name: str, limit: int) -> str:
     """Return a name without the end of its module if it is too long; if it still is, with its middle cut out.
 
-    Names often differ at their ends. What follows a middle dot, such as a version, is whole.
+    Names often differ at their ends. What follows a middle dot, such as a part of the gas and a version, is whole.
     """
     if len(name) <= limit:
         return name
-    head, dot, end = name.rpartition(" · ")
+    head, dot, end = name.partition(" · ")
     head, end = (head, dot + end) if len(dot + end) <= limit - MIN_HEAD else (name, "")
     limit -= len(end)
     if found := re.match(r"((?:\w+::)*\w+)(::\w.*)", head):
@@ -511,7 +524,7 @@ def beside(ax: Axes) -> float:
 
 def write_ends(ax: Axes, texts: Sequence[str], *, gid: str) -> None:
     """Write a text to the right of each row, outside the axes: inside, it would take up width or lie on marks."""
-    size = "small" if row_space(ax) / len(texts) >= MIN_ROW_WITH_FULL_TEXT else "x-small"
+    size = "small" if row_space(ax) / len(texts) >= full_row(()) else "x-small"
     for place, text in enumerate(texts):
         write(ax, text, (1, place), gid=gid, offset=(6, 0), size=size, **BESIDE)
     ax.margins(x=0.02)
@@ -537,7 +550,7 @@ def stacked_bars(
     drawn = []
     left, height = np.zeros(len(bars[0][1])), 0.4 if named_above else 0.56
     for gid, width, colour, label in bars:
-        look: dict[str, Any] = {"color": colour, "gid": gid, "label": once(ax, label)}
+        look: dict[str, Any] = {"color": colour, "gid": gid, "label": once(ax, label) if width.any() else "_nolegend_"}
         drawn.append(ax.barh(np.arange(len(width)), width, left=left, height=height, **look))
         left = left + width
     return left, drawn

@@ -2,7 +2,8 @@
 Compose your own figure
 =======================
 
-Each function draws on ``ax=``, accepts ``title=``, ``colors=`` and ``legend=``, and uses the active style.
+Each function draws on ``ax=``, accepts ``title=`` and uses the active style; all but ``flame`` accept ``colors=`` and
+``legend=``.
 The left figure has an axis of dates next to the versions; the right one shows what was paid under each gas schedule.
 """
 

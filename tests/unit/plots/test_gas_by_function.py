@@ -22,6 +22,7 @@ def test_the_figure_has_a_box_for_each_function():
     boxes = {box.get_gid(): box.get_width() for box in axes.patches}
     assert boxes["function-transaction"] == profile.gas_used
     assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
+    assert axes.get_title().endswith(" gas units")  # nothing is left out
     assert "vault::deposit" in {text.get_text().split(" ")[0] for text in axes.texts}
     without = toolkit.plots.gas_by_function(profile, ax=Figure().subplots())  # storage would hide the other boxes
     frame = profile.to_frame()
@@ -101,3 +102,5 @@ def test_a_flame_is_drawn_from_the_top_down_without_slivers() -> None:
     assert places == {"function-transaction": 0, "function-0x1::a::large": 1}
     assert ax.get_ylim() == (2, 0)
     assert ax.get_title().endswith(": 3 gas units")
+    more = toolkit.plots.flame(Profile(Call("transaction", 1, own=500_000)), Profile(tree))
+    assert "transaction +2.5" in {text.get_text() for text in more.texts}  # with as many decimals as in the title

@@ -636,3 +636,38 @@ def test_every_known_step_of_a_drift_is_in_the_line_but_a_stretch_has_no_marks()
     points = {tuple(point) for point in line.get_xydata()}
     assert points >= {(at, gas) for at, *both in ends for gas in both}
     assert [float(x) for mark in artists(ax, "change-state") for x in mark.get_xdata()] == [2_800]
+
+
+def test_failed_executions_in_a_line_are_crosses_at_the_ends_of_each_stretch() -> None:
+    """A call that fails at every version does not look like one that works."""
+    gas = [7, 7, 7, 70, 70, 9]
+    frame = pd.DataFrame({"label": "taken", "ledger_version": [0, 50, 99, 100, 200, 300], "gas_used": gas})
+    ax = gas_by_version(frame.assign(source="simulate@version", success=[False] * 5 + [True]))
+    marks = {line.get_marker(): line.get_xdata().tolist() for line in artists(ax, "gas-point")}
+    assert marks == {"x": [0, 99, 100, 200], "o": [300]}
+
+
+def test_the_name_of_a_stratum_leads_to_its_most_frequent_way() -> None:
+    """Of ways at 130, 76 and 64 gas, that of two transactions has no name."""
+    made = synthetic_run.observations()
+    row = made[made["source"] == "committed"].iloc[[0]]
+    frame = pd.concat([row.assign(label="call", ledger_version=at) for at in (0, 300)], ignore_index=True)
+    ways = [("call", "one", 0, 299, 130.0, 130.0, 32), ("call", "one", 5, 300, 76.0, 76.0, 30)]
+    ways += [("call", "one", 200, 250, 64.0, 64.0, 2), ("call", "two", 0, 300, 9.0, 9.0, 5)]
+    ax = gas_by_version(frame, levels=pd.DataFrame(ways, columns=list(LEVEL_COLUMNS)), figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    labels = artists(ax, "end-label")
+    assert [label.xy[1] for label in labels] == [130, 9]
+    assert all(label.arrow_patch is not None for label in labels)
+
+
+def test_a_mark_of_the_timeline_without_a_caption_is_in_the_legend() -> None:
+    """The caption of one change of the gas schedule does not name the other."""
+    frame, steps = synthetic_run.observations(), synthetic_run.steps()
+    calls = [*steps.loc[steps["cause"] == "schedule", "label"].unique()[:1]]
+    rows = [(at - 1, at, "schedule", True) for at in (synthetic_run.TENFOLD, 1_000)]
+    timeline = pd.DataFrame(rows, columns=["version_before", "ledger_version", "kind", "exact"])
+    steps = steps[steps["label"].isin(calls) & (steps["version_after"] == synthetic_run.TENFOLD)]
+    both, one = (gas_by_version(frame, steps=steps, timeline=those, calls=calls) for those in (timeline, timeline[:1]))
+    assert Cause.SCHEDULE.label in [text.get_text() for text in both.get_legend().get_texts()]
+    assert one.get_legend() is None

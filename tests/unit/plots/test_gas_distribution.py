@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
 from toolkit.errors import SchemaError
@@ -118,3 +119,30 @@ def test_bars_are_at_their_values(gas: list[int]) -> None:
     low = gas_distribution(frame.assign(gas_used=[1, 2, 3, 400]))
     assert low.get_xlim()[0] >= 1
     assert gas_distribution(frame.assign(gas_used=[0, 1, 2, 3])).get_xlim()[0] >= 0
+
+
+@pytest.mark.parametrize(("source", "kept"), [("view@version", "rare"), ("committed", "often")])
+def test_calls_are_drawn_whole_or_not_at_all(source: str, kept: str) -> None:
+    """Of views, how often they were read says nothing: those that vary most are drawn; of others, the most frequent."""
+    rows = [("often", at, 5) for at in range(100)] + [("rare", at, 4 if at < 50 else 36) for at in range(0, 100, 20)]
+    frame = pd.DataFrame(rows, columns=["label", "ledger_version", "gas_used"]).assign(source=source, success=True)
+    timeline = pd.DataFrame({"ledger_version": [50], "kind": ["schedule"]})
+    ax = gas_distribution(frame, timeline=timeline, figsize=(7, 1.5))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert [name.split()[0] for name in names] == [kept] * 2
+
+
+def test_failed_executions_can_be_seen_in_the_dark() -> None:
+    """On black, their bars have a contrast of 2.2 or more, in each of the first colours, and are not those of others."""
+    calls = [f"call {n}" for n in range(7)]
+    rows = [(name, at, 5, bool(at)) for name in calls for at in range(2)]
+    frame = pd.DataFrame(rows, columns=["label", "ledger_version", "gas_used", "success"]).assign(source="committed")
+    with plt.style.context("dark_background"):
+        ax = gas_distribution(frame)
+    shown = {bar.get_facecolor()[:3] for bar in ax.findobj(lambda artist: artist.get_gid() == "failed")}
+    assert len(shown) == 7
+    linear = [
+        np.where(np.array(one) <= 0.04045, np.array(one) / 12.92, ((np.array(one) + 0.055) / 1.055) ** 2.4)
+        for one in shown
+    ]
+    assert min(np.dot(one, (0.2126, 0.7152, 0.0722)) / 0.05 + 1 for one in linear) > 2.2

@@ -125,3 +125,14 @@ def test_a_timeline_is_marked_below_the_rows() -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["code", "gas schedule"]
     bottom = ax.get_xaxis_transform().transform(marks[0][0].get_xydata()[0])[1]
     assert bottom < ax.transData.transform((0, 0.5))[1]
+
+
+def test_a_stretch_too_narrow_to_see_has_no_entry_in_the_legend() -> None:
+    """A call that does not answer at the first version only has a speck."""
+    frame = pd.DataFrame({"label": "call", "source": "view@version", "ledger_version": range(0, 5_000, 25)})
+    told = []
+    for born in (1, 100):
+        gas = frame.assign(gas_used=[None] * born + [5] * (200 - born), success=frame.index >= born)
+        legend = gas_heatmap(gas).get_legend()
+        told.append([text.get_text() for text in legend.get_texts()] if legend else [])
+    assert told == [[], ["no result"]]

@@ -51,6 +51,17 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert len(texts(ax, "note")) == 1  # 398 and 199 and 400 are 997
 
 
+def test_the_note_on_rounding_and_the_legend_are_about_what_is_drawn() -> None:
+    """50 and 19 beside "68" are noted if only these parts are drawn, too; a part without a bar has no entry."""
+    frame = synthetic_run.observations().query("label == 'register a taken name'")
+    frame = frame.assign(gas_used=68, execution_gas_units=50, io_gas_units=19, storage_fee_octas=0)
+    for parts in (None, ["execution", "io"]):
+        ax = gas_breakdown(frame, parts=parts)
+        assert texts(ax, "note") != []
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["execution", "io"]
+    assert texts(gas_breakdown(frame.assign(gas_used=168, storage_fee_octas=10_000), parts=["io"]), "note") == []
+
+
 @pytest.mark.parametrize("size", [None, (4, 3)])
 def test_storage_that_dwarfs_the_rest_is_beside_it_on_its_own_scale(size: tuple[float, float] | None) -> None:
     """Every part has a number: in one bar of 4,369 units, the 44 and the 21 would be lines."""
@@ -138,8 +149,21 @@ def test_strata_of_changes_are_whole_and_begin_with_their_outcome_in_small_figur
     names = ["label", "part", "stratum", "gas_before", "gas_after", "version_before", "version_after"]
     frame = pd.DataFrame(rows, columns=names)
     wide, small = gas_change(frame), gas_change(frame, figsize=(4, 3))
-    assert {label.get_text().split("\n")[1] for label in wide.get_yticklabels()} == {kind}
-    assert all("3,502, failing" in label.get_text() for label in small.get_yticklabels())
+    assert {label.get_text().replace("\n", " ").partition("3,502 ")[2] for label in wide.get_yticklabels()} == {kind}
+    assert wide.yaxis.get_tick_params()["labelsize"] == mpl.rcParams["font.size"]  # on three lines, in the usual size
+    starts = [f"registrations · {part} · 3,502, failing" for part in ("execution", "io")]
+    names = [label.get_text() for label in small.get_yticklabels()]
+    assert all(name.startswith(start) for name, start in zip(names, starts, strict=True))
+
+
+def test_the_largest_changes_are_those_that_their_labels_call_so() -> None:
+    """From 5 to 44 is both ×8.8 and, before rounding, ×9.3; a row without a percentage has what its gas says."""
+    names = ["label", "part", "stratum", "gas_before", "gas_after", "change_percent"]
+    found = [("a", "io", "", 5, 44, 780.0), ("b", "io", "", 5, 44, 835.0), ("c", "io", "", 0, 9, None)]
+    found += [("d", "io", "", 0, 1, 2000.0)]
+    frame = pd.DataFrame([*found, *[("e", "io", "", 9, 10, 11.1)] * 30], columns=names)
+    axes = gas_change(frame, figsize=(7, 1.5))
+    assert texts(axes, "change") == ["×21", "×9.4", "+9"]
 
 
 def test_uncertain_changes_are_dashed_and_last() -> None:

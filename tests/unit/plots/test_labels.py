@@ -13,7 +13,7 @@ from matplotlib.cbook import is_math_text
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.text import visible
 from toolkit.plots._labels import figure_text, spread
-from toolkit.plots._style import shortened
+from toolkit.plots._style import in_one_line, shortened
 
 
 @given(st.lists(st.floats(0, 300), max_size=30))
@@ -69,9 +69,19 @@ def test_figure_text_uses_the_fonts_that_are_set() -> None:
         ("registry::register(zoe)", 14, "register(zoe)"),
         ("order_book::place(true, 100)", 14, "place(t…, 100)"),
         ("transfer", 8, "transfer"),
+        ("registrations · execution · 3,502", 25, "re…ns · execution · 3,502"),
     ],
 )
 def test_a_name_loses_its_module_before_its_function_and_never_its_version(name: str, limit: int, shown: str) -> None:
     """A version that is cut would be another version."""
     assert shortened(name, limit) == shown
     assert len(shown) <= limit
+
+
+@pytest.mark.parametrize("limit", [25, 32, 40, 50])
+def test_of_two_lines_in_one_the_second_is_cut_before_the_part_and_the_version(limit: int) -> None:
+    """What a row is about is never cut: not its part of the gas, and not its version."""
+    shown = in_one_line("registrations · execution · 3,502\nfailing, abort code 0x80001\n(already exists)", limit)
+    assert " · execution · 3,502" in shown
+    assert len(shown) <= limit
+    assert (", fail" in shown) == (limit >= 32)

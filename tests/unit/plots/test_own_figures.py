@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -220,3 +221,17 @@ def test_versions_have_their_dates_on_request() -> None:
         assert ax.get_xlabel() == "ledger version, date (UTC, interpolated)"
         with pytest.raises(InputError, match="times of at least two versions"):
             draw(frame, x="both")
+
+
+def test_all_figures_but_flame_have_colours_and_a_legend() -> None:
+    """The page on figures of one's own says so."""
+    options = {name: signature(getattr(toolkit.plots, name)).parameters.keys() for name in toolkit.plots.__all__}
+    assert all({"ax", "figsize", "title"} <= names for names in options.values())
+    assert [name for name, names in options.items() if not {"colors", "legend"} <= names] == ["flame"]
+
+
+def test_a_single_row_has_the_height_of_its_axes() -> None:
+    """Bars of one call are not a strip in the middle of a figure."""
+    frame = pd.DataFrame({"label": "call", "source": "committed", "ledger_version": range(9), "gas_used": 5})
+    ax = toolkit.plots.gas_distribution(frame, figsize=(7, 6))
+    assert abs(ax.get_ylim()[1] - ax.get_ylim()[0]) < 1.5
