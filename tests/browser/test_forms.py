@@ -760,6 +760,7 @@ def test_a_python_that_does_not_answer_is_said(form, shots):
     expect(status).to_be_empty()
     expect(page.get_by_text("= 0.000001 APT")).to_have_count(0)
     expect(status).to_contain_text("No answer from Python")
+    expect(status).to_have_class(re.compile("ltk-error"))
     page.screenshot(path=shots / "form_silent.png", full_page=True)
     page.evaluate("window.tell = window.answered")
     amount.press("Control+Enter")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import toolkit
-from toolkit.widgets import SimulationBuilder
+from toolkit.widgets import SimulationBuilder, ViewBuilder
 
 pytestmark = pytest.mark.browser
 
+SAMPLE = Path(__file__).resolve().parents[2] / "data/samples/demo"
 MIN_WIDTH = 300  # pixels
 MIN_CONTRAST = 4.5
 CONTRAST = """element => {
@@ -31,6 +34,15 @@ def form(node):
     with_result.simulate()
     yield with_result
     with_result.close()
+
+
+@pytest.fixture(scope="module")
+def view(node):
+    with_figure = ViewBuilder(node, "0xb00c::order_book::depth")
+    with_figure.versions = "0:-1/20"
+    with_figure.read()
+    yield with_figure
+    with_figure.close()
 
 
 @pytest.fixture
@@ -118,6 +130,57 @@ def test_a_form_on_a_dark_page_without_the_colours_of_jupyter_is_readable(bare, 
     shown.page.screenshot(path=shots / "dark-form.png", full_page=True)
 
 
+@pytest.mark.parametrize(
+    ("jupyter", "scheme", "drawn"),
+    [
+        ("true", "light", (False, "rgba(0, 0, 0, 0)")),
+        ("false", "dark", (True, "rgba(0, 0, 0, 0)")),
+        (None, "light", (False, "rgba(0, 0, 0, 0)")),
+        (None, "dark", (False, "rgb(255, 255, 255)")),
+    ],
+)
+def test_a_figure_is_readable_on_any_page(bare, view, jupyter, scheme, drawn):
+    """Its ink is black and it has no background: in Jupyter's dark theme it is inverted, on other dark pages on white."""
+    shown = bare(view)
+    shown.page.evaluate(
+        """([jupyter, scheme]) => {
+          if (jupyter) document.body.dataset.jpThemeLight = jupyter;
+          else delete document.body.dataset.jpThemeLight;
+          Object.assign(document.body.style, { background: scheme === "dark" ? "#101418" : "#fff", colorScheme: scheme });
+        }""",
+        [jupyter, scheme],
+    )
+    figure = shown.page.locator("img.ltk-plot")
+    style = figure.evaluate("one => [getComputedStyle(one).filter, getComputedStyle(one).backgroundColor]")
+    assert ("invert" in style[0], style[1]) == drawn
+
+
+def test_a_saved_page_does_not_report_an_error(bare, node):
+    """No Python has ever answered on it: nothing has ended, and there is no cell to run."""
+    from playwright.sync_api import expect
+
+    form = ViewBuilder(node)
+    shown = bare(form)
+    shown.page.evaluate("window.tell = () => {}")
+    shown.page.get_by_role("button", name="Read", exact=True).click()
+    status = shown.page.locator(".ltk-status")
+    expect(status).not_to_be_empty(timeout=10_000)
+    expect(status).to_have_class("ltk-status ltk-hint")
+    form.close()
+
+
+def test_the_numbers_of_a_wide_frame_are_whole_on_paper(page, shots):
+    """On an A5 page without its margins: a number that is cut is another number."""
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 480, "height": 700})
+    steps = toolkit.Run.open(SAMPLE).steps
+    page.set_content(toolkit.show(steps)._repr_html_())
+    box = page.locator("table").locator("..").bounding_box()
+    last = page.get_by_role("columnheader", name="change_percent").bounding_box()
+    assert last["x"] + last["width"] <= box["x"] + box["width"]
+    page.screenshot(path=shots / "print-frame.png")
+
+
 @pytest.mark.parametrize("width", [1280, 900, 600, 390])
 def test_the_balances_fit_the_form(bare, form, width):
     """No column is cut."""
@@ -126,9 +189,12 @@ def test_the_balances_fit_the_form(bare, form, width):
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
-def test_what_opens_is_marked_on_pages_that_reset_styles(bare, form):
-    """Triangles of sections, as on pages of nbclassic; arrows of choices, as on those of Solara."""
+def test_what_opens_and_what_is_listed_is_marked_on_pages_that_reset_styles(bare, form, view):
+    """Triangles of sections, as on pages of nbclassic; arrows of choices, on Solara's; bullets of lists, on marimo's."""
     shown = bare(form)
     shown.page.add_style_tag(content="summary { display: block; } select { appearance: none; }")
     assert shown.page.locator(".ltk summary").first.evaluate("one => getComputedStyle(one).display") == "list-item"
     assert shown.page.locator(".ltk select").first.evaluate("one => getComputedStyle(one).appearance") == "auto"
+    other = bare(view)
+    other.page.add_style_tag(content="ul { list-style: none; }")
+    assert other.page.locator(".ltk-panel ul").evaluate("one => getComputedStyle(one).listStyleType") == "disc"

@@ -232,7 +232,10 @@ _SHORT = "white-space:nowrap"
 _LONG = f"min-width:{_MAX_LINE}ch;overflow-wrap:anywhere"
 _CUT = f"max-width:{_MAX_LINE}ch;overflow:hidden;text-overflow:ellipsis;{_SHORT}"
 # For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
-_PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
+_STYLE = (
+    "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}"
+    "@media print{.mathjax_ignore>div>table :is(th,td){font-size:8px;padding:2px 4px}}</style>"  # paper does not scroll
+)
 
 
 def _html_cell(cell: str, side: str, *, whole: bool) -> str:
@@ -284,7 +287,7 @@ def html_table(
         for row in rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'{_PADDED}<div style="overflow-x:auto"><table><tr>{"".join(names)}</tr>{body}</table></div>'
+    return f'{_STYLE}<div style="overflow-x:auto"><table><tr>{"".join(names)}</tr>{body}</table></div>'
 
 
 # Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).

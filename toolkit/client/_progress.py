@@ -35,11 +35,15 @@ class Progress:
         bar.refresh()
 
     def advance(self, done: int, *, failed: int = 0) -> None:
-        """Advance the bar; the number of failed calls is shown next to the rate."""
+        """Advance the bar; the number of calls without a result is shown next to the rate."""
         if failed:
             self._failed += failed
-            self._bar.set_postfix_str(f"{self._failed:,} failed", refresh=False)
+            self._bar.set_postfix_str(self._without(), refresh=False)
         self._bar.update(done)
+
+    def _without(self) -> str:
+        """Return what is said of calls that failed: while they run, a function may just not exist at early versions."""
+        return f"{self._failed:,} without a result"
 
 
 class _Reported(Progress):
@@ -114,7 +118,7 @@ class _InMarimo(Progress):
 
     def advance(self, done: int, *, failed: int = 0) -> None:
         self._failed += failed
-        self._bar.update(done, subtitle=f"{self._failed:,} failed" if self._failed else None)
+        self._bar.update(done, subtitle=self._without() if self._failed else None)
 
 
 def _in_notebook() -> bool:

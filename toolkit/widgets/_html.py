@@ -134,7 +134,7 @@ def model_note() -> Html:
 
 
 def figure_html(figure: Figure, words: str) -> Html:
-    """Return a figure as an image without a background, which the style sheet inverts on dark pages."""
+    """Return a figure as an image without a background, which the style sheet inverts or makes white on dark pages."""
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=150, transparent=True)
     encoded = base64.b64encode(data.getvalue()).decode()

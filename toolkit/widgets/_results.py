@@ -581,7 +581,8 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
     ax.plot(*joined, color=colour, linewidth=1.2, drawstyle="steps-post")
     if absent:
         foot = ax.get_xaxis_transform()
-        ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
+        on_axis: dict[str, Any] = {"transform": foot, "clip_on": False, "zorder": 3}  # not a point: below the values
+        ax.plot(absent, [0] * len(absent), "x", color=style.ink(), markersize=5, gid="absent", **on_axis)
     ax.yaxis.set_major_formatter(style.NUMBERS)
     ax.locator_params(axis="y", nbins=4, integer=scale == 1)
     if column == "gas_used":

@@ -40,16 +40,21 @@ function keepKeys(el, enter) {
 const SILENT_MS = 5000;
 let sent = 0;
 
-/** Return a function that sends a message to Python. `silent` is called with true while none has been handled for 5 s. */
-function sender(model, silent) {
+/**
+ * Return a function that sends a message to Python. `silent` is called with what is said while none has been handled
+ * for 5 s, and with nothing afterwards.
+ */
+function sender(model, el, silent) {
   let last = "";
   let timer = 0;
   let mute = false;
-  const tell = (now) => now !== mute && silent((mute = now));
+  let answered = false; // on this page
+  const tell = (now) => now !== mute && silent((mute = now) && noAnswer(el, answered));
   const wait = () => (timer ||= setTimeout(() => tell(true), SILENT_MS));
   const heard = () => {
     clearTimeout(timer);
     timer = 0;
+    answered = true;
     tell(false);
     if (model.get("_heard") !== last) wait();
   };
@@ -63,10 +68,11 @@ function sender(model, silent) {
   return send;
 }
 
-/** Return what is said of a Python that does not answer. */
-function noAnswer(el) {
+/** Return what is said of a Python that does not answer, or that has not answered yet. */
+function noAnswer(el, answered) {
+  if (!answered) return { kind: "hint", text: "No answer from Python yet: it is busy, or this is a saved page, where buttons have no effect." };
   const again = el.closest("[data-voila]") ? "what you type here is lost: start the app again and open the address that it prints" : "run this cell again";
-  return `No answer from Python: it is busy, or has ended. If it has ended, ${again}.`;
+  return { kind: "error", text: `No answer from Python: it is busy, or has ended. If it has ended, ${again}.` };
 }
 
 /** Return a style that hides the picture of a widget, which notebooks store beside it. */

@@ -368,8 +368,8 @@ function render({ model, el }) {
     inside.style.minHeight = `${Math.ceil(bottom - inside.getBoundingClientRect().top) + 8}px`;
   }
 
-  let silent = false; // whether Python does not answer
-  const send = sender(model, (now) => ((silent = now), say()));
+  let silent; // what is said while Python does not answer
+  const send = sender(model, el, (now) => ((silent = now), say()));
 
   // what Python is asked -------------------------------------------------------------------------------------------------
 
@@ -725,7 +725,7 @@ function render({ model, el }) {
   }
   function say() {
     const said = stays && !get("busy") ? {} : get("_status") || {};
-    const { kind = "hint", text = "" } = silent ? { kind: "error", text: noAnswer(el) } : said;
+    const { kind = "hint", text = "" } = silent || said;
     show(kind, text);
   }
   function show(kind, text) {

@@ -6,8 +6,8 @@ let benches = 0;
 function render({ model, el, host, signal }) {
   const uid = `ltkw${++benches}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
-  let silent = false; // whether Python does not answer
-  const send = sender(model, (now) => ((silent = now), say()));
+  let silent; // what is said while Python does not answer
+  const send = sender(model, el, (now) => ((silent = now), say()));
   const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
 
   // the node ---------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ function render({ model, el, host, signal }) {
     facts.hidden = !get("_facts").length;
   }
   function say() {
-    const { kind = "hint", text = "" } = silent ? { kind: "error", text: noAnswer(el) } : get("_status") || {};
+    const { kind = "hint", text = "" } = silent || get("_status") || {};
     status.className = `ltk-status ltk-${kind}`;
     if (status.textContent !== text) status.textContent = text;
   }

@@ -123,7 +123,7 @@ def test_a_bar_in_a_notebook_is_one_output_that_is_replaced_and_emptied():
     assert "max=" not in shown[0]  # the end is not known yet
     assert '<progress max="5" value="3" ' in shown[-1]
     assert "views: 3 of 5 [" in shown[-1]
-    assert "1 failed" in shown[-1]
+    assert "1 without a result" in shown[-1]
 
 
 def test_marimo_draws_its_own_bar(monkeypatch):
@@ -137,4 +137,4 @@ def test_marimo_draws_its_own_bar(monkeypatch):
     with batch.progress_bar(0, "views", show=True) as shown:
         shown.expect(4, found=1)
         shown.advance(2, failed=1)
-    assert (bar.total, drawn) == (5, [(1, None), (2, "1 failed")])
+    assert (bar.total, drawn) == (5, [(1, None), (2, "1 without a result")])

@@ -102,7 +102,7 @@ def test_a_full_disk_ends_the_reading(store, bar, monkeypatch):
 
 
 def test_progress_tells_rate_failures_and_time_left(store, capsys):
-    """On a terminal: how many of how many, what is left at this rate, and how many calls failed so far."""
+    """On a terminal: how many of how many, what is left at this rate, and how many calls have no result so far."""
     from tqdm import tqdm
 
     from toolkit.client._progress import Progress
@@ -118,7 +118,7 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
     text = capsys.readouterr().err
     assert "observing" in text
     assert "9/15" in text
-    assert "3 failed" in text
+    assert "3 without a result" in text
     assert "call/s" in text
 
 

@@ -171,6 +171,7 @@ def test_a_line_ends_at_reads_that_succeeded():
     points, line, crosses = _history_figure(frame, "what", model=False).axes[0].lines
     assert points.get_xdata().tolist() == [8, 9, 11]
     assert crosses.get_xdata().tolist() == [7, 10, 12]
+    assert (crosses.get_ydata().tolist(), crosses.get_clip_on()) == ([0, 0, 0], False)  # on the axis: not a value
     assert [None if np.isnan(one) else int(one) for one in line.get_xdata()] == [8, 9, None, 11]
 
 
