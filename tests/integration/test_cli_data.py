@@ -136,5 +136,6 @@ def test_an_account_may_be_named(command):
     assert {row["owner"] for row in rows} == {toolkit.address("0xa11ce")}
     found = json.loads(command("transactions", "--address", "alice", *given).stdout)["rows"]
     assert [row["ledger_version"] for row in found] == [row["ledger_version"] for row in rows]
-    wrong = command("account", "alise")
-    assert (wrong.returncode, "ledger-toolkit account" in wrong.stderr) == (2, True)
+    for wrong, hint in (("alise", "did you mean `alice`?"), ("nobody_there", "`ledger-toolkit account` lists")):
+        refused = command("account", wrong)
+        assert (refused.returncode, hint in refused.stderr) == (2, True)

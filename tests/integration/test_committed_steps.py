@@ -236,7 +236,7 @@ def test_figures_draw_levels_and_one_mark_per_kind(told):
     assert any(str(what.schedule) in text.get_text().replace(",", "") for text in axes.texts)
     change = toolkit.plots.gas_change(run.steps)
     labels = [label.get_text() for label in change.get_yticklabels()]
-    assert any(label.startswith("sell: execution") and "succeeding" in label for label in labels)
+    assert any(label.startswith("sell · execution") and "succeeding" in label for label in labels)
 
 
 def test_an_incomplete_run_says_that_it_did_not_judge(upgraded, tmp_path):

@@ -61,7 +61,7 @@ def _facts(found: Any, names: str) -> dict[str, Any]:
 
 
 def probe(
-    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")] = "embedded",
+    where: Annotated[str, Argument(metavar="NODE", help=console.NODES)] = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
     """Check with about 20 requests which operations a node supports, before a study relies on them.
@@ -306,7 +306,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
-    request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
+    request: Annotated[
+        Path | None, Option(metavar="FILE", help="JSON file with other fields of toolkit.SimulationRequest.")
+    ] = None,
     frame: Annotated[Rows | None, Option(help="Rows to write to --out.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
@@ -346,9 +348,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def replay(
-    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
+    where: Annotated[str, Argument(metavar="NODE", help=console.NODES)],
     version: Annotated[int, Argument(help="Ledger version of a user transaction.")],
-    out: Annotated[Path | None, Option(help="HTML page to write, with gas by function, changes and events.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="HTML page to write, with gas by function, changes and events.")
+    ] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Run a committed transaction again on the state before it, and compare it with the ledger.
@@ -551,8 +555,8 @@ _NAMED = "NAME={}; may be repeated."
 
 
 def sync(  # noqa: PLR0917 - typer makes options of parameters
-    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
-    out: Annotated[Path, Option(help="Folder of the archive to create or extend.")],
+    where: Annotated[str, Argument(metavar="NODE", help=console.NODES)],
+    out: Annotated[Path, Option(metavar="FOLDER", help="Archive to create or extend.")],
     versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, all new versions.")] = None,
     table: Annotated[Texts, Option(help="Table: transactions, events, changes or balances (not by default).")] = None,
     event: Annotated[Texts, Option(help="Table of one event type, " + _NAMED.format("TYPE"))] = None,

@@ -30,11 +30,15 @@ NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge 
 Format = StrEnum("Format", ["TEXT", "MARKDOWN", "HTML", "JSON", "GITHUB"])
 _ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # extensions of files that contain one row per call
 _BY_ENDING = {".md": Format.MARKDOWN, ".html": Format.HTML, ".json": Format.JSON, ".txt": Format.TEXT}
-WaiversOption = Annotated[Path | None, Option(help="TOML file with [[waiver]] entries to use instead of the study's.")]
+WaiversOption = Annotated[
+    Path | None, Option(metavar="FILE", help="TOML file with [[waiver]] entries to use instead of the study's.")
+]
 AllowOption = Annotated[
     bool, Option("--allow-unjudged", help="Exit with 0 if no call regressed, even if some could not be judged.")
 ]
-JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to write, with one test case per call.")]
+JunitOption = Annotated[
+    Path | None, Option("--junit", metavar="FILE", help="JUnit XML file to write, with one test case per call.")
+]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
@@ -47,7 +51,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         Option(metavar="LIMIT", help="Maximum increase per call: 2%, or 50 (gas units); may be repeated."),
     ] = None,
     study: Annotated[
-        Path | None, Option(help="Study with thresholds and waivers; by default, the second run's.")
+        Path | None, Option(metavar="FILE", help="Study with thresholds and waivers; by default, the second run's.")
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
@@ -56,7 +60,10 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     form: Annotated[Format | None, Option("--format", help="Format; by default, from the extension of --out.")] = None,
     out: Annotated[
         Path | None,
-        Option(help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx."),
+        Option(
+            metavar="FILE",
+            help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.",
+        ),
     ] = None,
     junit: JunitOption = None,
     code: Annotated[
@@ -194,7 +201,7 @@ def _end(comparison: Comparison | PairedComparison, gate: Gate | None, junit: Pa
 
 def snapshot(
     study: Annotated[str, Argument(help="TOML file of a study, demo, or the folder of a run.")],
-    out: Annotated[Path, Option(help="Snapshot file.")] = Path("gas-snapshot.toml"),
+    out: Annotated[Path, Option(metavar="FILE", help="Snapshot file.")] = Path("gas-snapshot.toml"),
     *,
     check: Annotated[bool, Option("--check", help="Compare with the file. Exit codes are as for compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,

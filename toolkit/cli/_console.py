@@ -80,7 +80,8 @@ def _check(parse: Callable[[str], Any], text: str, expected: str = "") -> None:
 
 
 FunctionArgument = Annotated[str, Argument(help="address::module::function", callback=_function)]
-NodeOption = Annotated[str, Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")]
+NODES = "embedded, mainnet, testnet, devnet, local, or an http(s) URL."
+NodeOption = Annotated[str, Option("--node", help=NODES)]
 StudyNodeOption = Annotated[
     Texts, Option("--node", help="Node to read instead of the study's, using the API key; may be repeated.")
 ]

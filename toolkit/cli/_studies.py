@@ -24,7 +24,7 @@ _MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the u
 
 
 def demo(
-    out: Annotated[Path, Option(help="Folder for the run and the report.")] = Path("demo"),
+    out: Annotated[Path, Option(metavar="FOLDER", help="Where to write the run and the report.")] = Path("demo"),
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
@@ -82,7 +82,7 @@ def study_run(
     *,
     out: Annotated[
         Path | None,
-        Option(help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default."),
+        Option(metavar="FOLDER", help="Run to create, continue or extend; runs/NAME for NAME.toml by default."),
     ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Start over: replace the run in the folder, of any study.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
@@ -118,12 +118,14 @@ def study_run(
 
 def report(
     run: Annotated[Path, Argument(help="Folder of a run.")],
-    out: Annotated[Path, Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
+    out: Annotated[Path, Option(metavar="FILE", help="File to write: .html, .md or .json.")] = Path("report.html"),
     *,
     markdown: Annotated[bool, Option("--markdown", help="Print a short report for a pull request.")] = False,
     as_json: console.JsonOption = False,
 ) -> None:
     """Write the report of a run, or print a short version for a pull request.
+
+    With --json, the report is still written; what is printed is its name.
 
     Examples
     --------
@@ -230,7 +232,7 @@ def study_plan(
 
 
 def study_schema(
-    out: Annotated[Path | None, Option(help="File to write, such as study.schema.json.")] = None,
+    out: Annotated[Path | None, Option(metavar="FILE", help="File to write, such as study.schema.json.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Print the JSON Schema of study files, which editors use for validation and completion.
@@ -253,8 +255,12 @@ def study_schema(
 
 def grade(  # noqa: PLR0917 - typer makes options of them
     folder: Annotated[Path, Argument(help="Folder with one folder of notebooks per student.")],
-    out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
-    exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Where to write grades.csv, grades.html and feedback.")
+    ] = None,
+    exercises: Annotated[
+        Path | None, Option(metavar="FILE", help="File of exercises, as written by 'make class SEED=...'.")
+    ] = None,
     jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
     seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
     as_json: console.JsonOption = False,

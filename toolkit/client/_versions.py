@@ -592,7 +592,10 @@ def moment(time: str | date) -> datetime:
     elif isinstance(given, date) and not isinstance(given, datetime):
         given = datetime(given.year, given.month, given.day, tzinfo=UTC)
     if not isinstance(given, datetime) or given != given:  # noqa: PLR0124 - pandas' NaT is a datetime, and unlike itself
-        raise InputError(f"{time!r:.80} is not a date: expected ISO 8601 text, such as 2026-05-01, or a datetime")
+        range_of = re.fullmatch(rf"\s*({_DAY})\s*:\s*({_DAY}.*)", time) if isinstance(time, str) else None
+        meant = f'; did you mean "{range_of[1]}..{range_of[2]}"?' if range_of else ""
+        said = f"{time!r:.80} is not a date: expected ISO 8601 text, such as 2026-05-01, or a datetime"
+        raise InputError(f"{said}{meant}")
     return given.replace(tzinfo=UTC) if given.tzinfo is None else given
 
 

@@ -7,7 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -27,7 +27,7 @@ from toolkit._present.text import (
     visible,
 )
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
-from toolkit.gas._observations import READ_AT_VERSIONS, Cause, ReadAt, Source
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 
 if TYPE_CHECKING:
@@ -531,7 +531,8 @@ def short_change(change: StepChange, name: Renderer, prose: Renderer | None = No
     """
     if change.parts and change.gas_before is not None and change.gas_after is not None:
         same = gas_text(change.gas_before) == gas_text(change.gas_after)
-        moved = "" if same else f"{relative_change(change.gas_before, change.gas_after)}: "
+        of_it = ": " if _explains(change.parts, change.gas_after - change.gas_before) else ", of which "
+        moved = "" if same else f"{relative_change(change.gas_before, change.gas_after)}{of_it}"
         texts = [moved + ", ".join(_part_text(part) for part in change.parts)]
         texts.append(f"nearest {plural(change.count_before or 0, 'transaction')} before, {change.count_after:,} after")
         if change.uncertain:
@@ -552,6 +553,14 @@ _UNJUDGED = {
     ReadAt.HEAD: "{} run only at the latest version, so they have no history",
     ReadAt.VERSIONS: "{} with results at fewer than two ledger versions show no change",
 }
+
+
+def _explains(parts: Iterable[PartChange], change: float) -> bool:
+    """Return whether parts may add up to the whole change of gas: others may be told apart for other transactions."""
+    ends = [(part.low, part.high) for part in parts if part.part != Part.REFUND]  # a refund is no gas
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    rounding = 1  # gas unit: the node rounds the total and each part
+    return sum(low for low, _ in known) - rounding <= change <= sum(high for _, high in known) + rounding
 
 
 def _part_text(part: PartChange) -> str:
@@ -597,6 +606,8 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
         gas = f"gas {one.min_gas:,}"
     else:
         gas = f"gas from {one.min_gas:,} to {one.max_gas:,}"
+    if one.source in {Source.SIMULATE, Source.SIMULATE_AT_VERSION} and one.min_gas is not None and not one.succeeded:
+        gas += ", would fail"
     if one.source == Source.COMMITTED and one.failures:
         gas += f"; {plural(one.failures, 'range')} of versions could not be read"
     return f"{count}{name(one.label)}{where} ({gas})"

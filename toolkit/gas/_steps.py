@@ -40,7 +40,7 @@ COMPARED = (*_OF_CALL, *_OF_ENDS[:-1])
 # Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
-COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
+COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code", "success")
 
 # Name of the stratum of a call whose committed transactions are all of one kind.
 ALL_TRANSACTIONS = "all transactions"
@@ -504,6 +504,8 @@ class Unjudged:
         read.
     min_gas, max_gas : int or None
         Gas units; None if no observation has gas.
+    succeeded : bool
+        Whether any execution succeeded.
     reason : str
         Why committed transactions were not judged; empty for other sources.
     """
@@ -515,6 +517,7 @@ class Unjudged:
     failures: int
     min_gas: int | None
     max_gas: int | None
+    succeeded: bool = False
     reason: str = ""
 
 
@@ -556,12 +559,12 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     known = committed or {}
     unjudged, judged = [], []
     seen = _counted(tables)
-    for node, label, source, low, high, readings, answered, count in seen.values():
+    for node, label, source, low, high, readings, answered, count, succeeded in seen.values():
         why = known.get((node, label), NOT_ANALYSED) if source == Source.COMMITTED else ""
         if (source == Source.COMMITTED and not why) or (source in READ_AT_VERSIONS and answered >= _MIN_ANSWERS):
             judged.append(source)
         else:
-            unjudged.append(Unjudged(label, source, node, readings, count - readings, low, high, why))
+            unjudged.append(Unjudged(label, source, node, readings, count - readings, low, high, succeeded, why))
     unjudged += [
         Unjudged(label, Source.COMMITTED.value, node, readings=0, failures=0, min_gas=None, max_gas=None, reason=why)
         for (node, label), why in known.items()
@@ -571,15 +574,17 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
 
 
 def _counted(tables: Iterable[pa.Table]) -> dict[tuple[str, ...], tuple[Any, ...]]:
-    """Return the key of each call, its smallest and largest gas, and its numbers of rows: with gas, answered, all."""
+    """Return each call, its least and most gas, numbers of rows (with gas, answered, all), and if any succeeded."""
     parts = []
     for table in tables:
         silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
         part = table.select(_CALL_KEY).cast(pa.schema([(name, _CODED) for name in _CALL_KEY]))
-        parts.append(part.append_column("gas", table["gas_used"]).append_column("answered", pc.invert(silent)))
+        part = part.append_column("gas", table["gas_used"]).append_column("answered", pc.invert(silent))
+        parts.append(part.append_column("success", pc.fill_null(table["success"], fill_value=False)))
     if not parts:
         return {}
     every = pa.concat_tables(parts).unify_dictionaries().group_by(_CALL_KEY, use_threads=False)
     how = [("gas", "min"), ("gas", "max"), ("gas", "count"), ("answered", "sum"), ("answered", "count")]
+    how.append(("success", "any"))
     rows = every.aggregate(how).select([*_CALL_KEY, *(f"{name}_{one}" for name, one in how)]).to_pylist()
     return {tuple(row[name] for name in _CALL_KEY): tuple(row.values()) for row in rows}

@@ -234,7 +234,9 @@ class Dates:
         return self.between(version, version)
 
     def between(self, first: int, last: int) -> str:
-        """Return the dates of two versions, or their common date; an empty string if either is unknown."""
+        """Return the dates of two versions, or their common date; an empty string if they are unknown."""
+        if len(self.versions) and first < self.versions[0] <= last:  # version 0 has no time
+            return f"until {until}" if (until := self.of(last)) else ""
         if not len(self.versions) or not self.versions[0] <= first <= last <= self.versions[-1]:
             return ""
         times = [datetime.fromtimestamp(np.interp(end, self.versions, self.seconds), UTC) for end in (first, last)]
@@ -535,4 +537,4 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     names = {"_executed": "executed", "_code": "error_code"}
     rows = plain_rows(groups.reset_index().rename(columns=names).drop(columns="_message"))
     found = [FailureGroup(**row | {"labels": tuple(row["labels"]), "example": row["example"] or ""}) for row in rows]
-    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
+    return tuple(sorted(found, key=lambda group: (-group.count, group.error_code))[:MAX_FAILURE_GROUPS])

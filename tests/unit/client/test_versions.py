@@ -398,6 +398,14 @@ def test_what_is_no_time_is_refused(time):
         moment(time)
 
 
+def test_a_range_of_dates_with_the_mark_of_a_range_of_versions():
+    """The message has what was meant, which can be read."""
+    with pytest.raises(InputError, match="did you mean") as refused:
+        VersionPlan.parse("2026-01-01:2026-06-01/10")
+    meant = str(refused.value).split('"')[1]
+    assert VersionPlan.parse(meant).count == 10
+
+
 @pytest.mark.parametrize("value", [5, np.int64(5), np.uint64(5), pd.Series([5])[0]])
 def test_a_version_may_be_any_integer(value):
     """Integers as frames hand them out count as versions, and become int."""

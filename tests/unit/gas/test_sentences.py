@@ -10,8 +10,9 @@ from tests.unit.gas.observed import row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import ChangingTransaction, Explanation
 from toolkit.gas._observations import Cause, ReadAt, Source
-from toolkit.gas._sentences import _UNJUDGED, run_lines, step_lines
+from toolkit.gas._sentences import _UNJUDGED, _explains, run_lines, step_lines
 from toolkit.gas._steps import (
+    PartChange,
     coverage_of,
     step_groups,
     steps_of,
@@ -188,6 +189,28 @@ def test_what_was_not_judged_is_said():
         "Simulations run only at the latest version, so they have no history: s (gas 41).",
         "Views with results at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
     ]
+
+
+def test_a_simulation_that_fails_is_told_from_one_that_works():
+    """The gas of a failure is not what the call costs."""
+    runs = [row(9, 68, label=label, source="simulate@now", success=good) for label, good in (("a", False), ("b", True))]
+    covered = coverage_of([table(*runs)])
+    assert [one.succeeded for one in covered.unjudged] == [False, True]
+    assert run_lines(steps_frame([]), covered)[-1].endswith(": a (gas 68, would fail); b (gas 68).")
+
+
+@pytest.mark.parametrize(
+    ("change", "parts", "whole"),
+    [
+        (3_953, [("io", 29, 31)], False),
+        (3_953, [("io", 29, 31), ("execution", 60, 64), ("storage", 3_858, 3_860)], True),
+        (-30, [("io", -31, -29), ("refund", -500, -500)], True),
+        (-90, [("io", -31, -29)], False),
+    ],
+)
+def test_parts_that_are_not_the_whole_change_are_told_from_those_that_are(change, parts, whole):
+    """The other parts may be judged with other transactions of the call."""
+    assert _explains([PartChange(part, 1, 1, low, high) for part, low, high in parts], change) is whole
 
 
 def test_every_cause_and_source_has_its_words():
