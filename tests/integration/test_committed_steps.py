@@ -156,11 +156,11 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
     assert (gate.verdict, gate.judged) == ("could not judge", 0)
     assert str(version) in gate.not_judged[0].reason
     found = toolkit.compare(before, after)
-    assert rows(found.calls, "kind", "count_after") == [("unreachable", 0)]
+    assert rows(found.calls, "kind", "count_after") == [("not compared", 0)]
     assert found.calls[["gas_after", "version_after", "change"]].isna().all(axis=None)  # of a call before the upgrade
     ledger, version = short_case(after=3)
     few = toolkit.compare(before, run_of(ledger, tmp_path / "few", "sell", versions=f"{version}:-1"))
-    assert rows(few.calls, "kind", "count_after") == [("unreachable", 3)]
+    assert rows(few.calls, "kind", "count_after") == [("not compared", 3)]
     assert few.calls[["gas_before", "gas_after", "change", "change_percent"]].isna().all(axis=None)
     assert few.calls["not_judged"].notna().all()
     ledger, version = case

@@ -30,6 +30,7 @@ _PADDED = re.compile(r"\b0x(?=[0-9a-f]{64}\b)0{48,63}([0-9a-f]{1,16})\b")
 # Digits that are shown of a long address, at its beginning and at its end.
 _HEAD = 6
 _TAIL = 4
+_WHOLE = 999.5  # percent from which on they are whole numbers
 MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
 
 
@@ -288,10 +289,13 @@ def percent(value: float, form: str = ".3g") -> str:
 
     Examples
     --------
-    >>> [percent(one, "+.3g").replace("\u202f", "_") for one in (2, 0.125, -66.666, -0.0)]
-    ['+2_%', '+0.125_%', '−66.7_%', '0_%']
+    >>> [percent(one, "+.3g").replace("\u202f", "_") for one in (2, 0.125, -66.666, -0.0, 7472.8, 0.00001)]
+    ['+2_%', '+0.125_%', '−66.7_%', '0_%', '+7,473_%', '+0.00001_%']
     """
-    text = f"{value:{form}}"
+    sign = "+" * form.startswith("+")
+    text = f"{value:{sign},.0f}" if abs(value) >= _WHOLE else f"{value:{form}}"
+    if "e" in text:
+        text = f"{Decimal(text):{sign}f}"
     return (text if text.strip("+-0.") else text.lstrip("+-")).replace("-", MINUS) + PERCENT  # a zero has no sign
 
 
@@ -304,16 +308,16 @@ def relative_change(before: float | None, after: float | None) -> str:
     --------
     >>> relative_change(3, 30), relative_change(4, 33), relative_change(0, 7)
     ('×10', '×8.3', '+7')
-    >>> relative_change(100, 103) == percent(3, "+.3g")
-    True
+    >>> relative_change(100, 103) == percent(3, "+.3g"), relative_change(-100, -300) == percent(-200)
+    (True, True)
     """
     if before is None or after is None:
         return ""
     if before == 0:
         return signed(round(after - before, 1))
-    if after >= 2 * before:
+    if before > 0 and after >= 2 * before:
         return times((20 * after + before) // (2 * before) / 10)  # halves are rounded up
-    return percent(100 * (after - before) / before, "+.3g")
+    return percent(100 * (after - before) / abs(before), "+.3g")  # of a refund, below 0 if it is larger
 
 
 def version_range(first: int, last: int) -> str:

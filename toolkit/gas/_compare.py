@@ -131,7 +131,7 @@ class Comparison:
 
     @property
     def changed(self) -> pd.DataFrame:
-        """Calls whose gas, success or error differs."""
+        """Calls whose gas, success or error differs; of committed calls, by more than chance explains."""
         return self._of(Kind.CHANGED)
 
     @property
@@ -140,9 +140,14 @@ class Comparison:
         return self._of(Kind.UNCHANGED)
 
     @property
-    def unreachable(self) -> pd.DataFrame:
-        """Calls that cannot be compared, because a side has no result or too few transactions in a stratum."""
-        return self._of(Kind.UNREACHABLE)
+    def uncertain(self) -> pd.DataFrame:
+        """Committed calls whose mean differs by no more than chance explains: it may have risen, fallen or neither."""
+        return self._of(Kind.UNCERTAIN)
+
+    @property
+    def not_compared(self) -> pd.DataFrame:
+        """Calls that cannot be compared, because a side has no result or too few transactions."""
+        return self._of(Kind.NOT_COMPARED)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -562,7 +567,7 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
     if before is None or after is None:
         return Kind.ADDED if before is None else Kind.REMOVED
     if is_no_answer(before["error_code"]) or is_no_answer(after["error_code"]):
-        return Kind.UNREACHABLE
+        return Kind.NOT_COMPARED
     return Kind.UNCHANGED if all(before[name] == after[name] for name in OUTCOME_COLUMNS) else Kind.CHANGED
 
 
@@ -571,9 +576,12 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 
 def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
     """Return the columns of a committed call, and what its transactions paid on both sides if that is known."""
-    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+    lacking = {Kind.ADDED: 0, Kind.REMOVED: 1}.get(row["kind"])
+    if row["source"] != Source.COMMITTED or (lacking is not None and not sides[lacking].asked(row["fingerprint"])):
         return {}, None
-    one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
+    one, two = both = [side.ran(row["fingerprint"], row["node"]) for side in sides]
+    if lacking is not None and len(both[lacking].frame):
+        return {}, None  # left out of a frame on purpose
     alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
     if why := one.why or two.why or ("" if alone is None else one_version_text(alone)):
         return _not_compared(why), None
@@ -590,12 +598,17 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     price = one.typical_price
     before, after = (_fees(ran, side, price) for ran, side in zip((one, two), sides, strict=True))
     fees = FeeChange.of(before, after, price)
-    kind = Kind.CHANGED if fees.changed else Kind.UNCHANGED
+    differs = before.mean != after.mean or before.means != after.means
+    kind = Kind.CHANGED if fees.changed else Kind.UNCERTAIN if differs else Kind.UNCHANGED
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
     found |= _side_of_row("after", two, fees.after) | _side_of_row("before", one, fees.before)
     found |= _moved({**row, **found})
-    relative = fees.after.mean / fees.before.mean - 1 if fees.before.mean > 0 else math.nan
+    # Before rounding; a snapshot stores fees only.
+    one_mean, two_mean = (
+        side.means["gas_used"] if before.means and after.means else side.mean for side in (before, after)
+    )
+    relative = two_mean / one_mean - 1 if one_mean > 0 else math.nan
     bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
     found |= {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}
     if not fees.changed and math.isnan(fees.low):
@@ -614,7 +627,7 @@ def _fees(ran: Ran, side: Side, price: int) -> Fees:
 def _not_compared(why: str) -> dict[str, Any]:
     """Return the columns of a call that is not compared: no gas, because two figures in a row look like a change."""
     gas = {f"{_SIDED[part]}_{side}": None for part in _MEANS for side in ("before", "after")}
-    return {"kind": Kind.UNREACHABLE, "not_judged": why, "change": None, "change_percent": None} | gas
+    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change": None, "change_percent": None} | gas
 
 
 def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
@@ -631,6 +644,8 @@ def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
         if ran.above > ran.since:
             where = f" after version {ran.above:,}, where the {'before' if name == 'after' else 'after'} side ends"
         why = f"nobody called it{where}" if ran.stored is None else "the snapshot has no transaction of it"
+        if ran.stored is None and not (ran.since or ran.above):  # somebody may have called it before the study's range
+            why = f"no transaction was read up to version {ran.last:,} on the {name} side"
         found |= {"not_judged": f"{why}; {fees.more}"}
         found |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     return found

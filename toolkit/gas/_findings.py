@@ -220,7 +220,8 @@ class Kind(StrEnum):
     """Kinds of calls in a comparison; the kinds that need attention come first."""
 
     CHANGED = "changed"
-    UNREACHABLE = "unreachable"
+    UNCERTAIN = "uncertain"
+    NOT_COMPARED = "not compared"
     ADDED = "added"
     REMOVED = "removed"
     UNCHANGED = "unchanged"

@@ -226,7 +226,7 @@ def _found_in_fees(row: Mapping[str, Any], limits: Threshold | None, fees: FeeCh
 
 def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures_listed: bool) -> Finding:
     """Return the finding on a view or simulation, which was run on both sides."""
-    if row["kind"] == Kind.UNREACHABLE:
+    if row["kind"] == Kind.NOT_COMPARED:
         return Finding.of(
             row, Verdict.NOT_JUDGED, Why.NO_RESPONSE, before=row["error_before"], after=row["error_after"]
         )

@@ -159,6 +159,10 @@ class Side:
         there = set(other.last["fingerprint"])
         return frozenset(one for one in self.later if self.study is not None or one[0] in there)
 
+    def asked(self, fingerprint: str) -> bool:
+        """Return whether the side is of a run whose study has a call."""
+        return self.run is not None and any(call.fingerprint == fingerprint for call in self.run.study.calls)
+
     def ran(self, fingerprint: str, node: str) -> Ran:
         """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""
         if stored := _of_node({at: ran for (mark, at), ran in self.stored.items() if mark == fingerprint}, node):

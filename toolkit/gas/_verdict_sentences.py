@@ -65,6 +65,7 @@ _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} ({'octas' if part.in_octas else 'gas units'})" for part in Part}
+_ALIKE = (Kind.UNCHANGED, Kind.UNCERTAIN)
 # Columns in gas units of a row, and the means that a committed call has of them; octas are shown without decimals.
 _MEANS = {"gas": "gas_used"} | {part.column: part.column for part in Part if not part.in_octas}
 
@@ -78,11 +79,12 @@ def quoted(labels: Iterable[str]) -> str:
 
 
 class ShownRow(NamedTuple):
-    """A row of the table: the label, source and node of its call, and whether it is a part of the row above."""
+    """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain."""
 
     call: tuple[str, str, str]
     cells: tuple[str, ...]
     is_part: bool = False
+    is_uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +129,11 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     failed = {one.call for one in gate.regressions} if gate else set()
     calls = [
         # A committed call may fail although its mean moved within chance.
-        {**row, "kind": Kind.CHANGED if row["kind"] == Kind.UNCHANGED and call_of(row) in failed else row["kind"]}
+        {**row, "kind": Kind.CHANGED if row["kind"] in _ALIKE and call_of(row) in failed else row["kind"]}
         for row in plain_rows(comparison.calls)
     ]
-    said = {Kind.UNREACHABLE: "not compared"}
     kinds = Counter(row["kind"] for row in calls)
-    counts = ", ".join(f"{kinds[kind]:,} {said.get(kind, kind)}" for kind in Kind if kinds[kind])
+    counts = ", ".join(f"{kinds[kind]:,} {kind}" for kind in Kind if kinds[kind])
     model = " (gas of the embedded node is a model)" if any(row["model"] for row in calls) else ""
     named = {one.call for one in (*gate.regressions, *gate.not_judged, *gate.waived)} if gate else set()
     both = zip(comparison.names, comparison.about, strict=True)
@@ -144,7 +145,7 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     alike: list[ShownRow] = []
     for row in by_size(calls):
         cells = _rows(row, comparison.fees.get((row["fingerprint"], row["node"])), name, several=several)
-        if row["kind"] in {Kind.CHANGED, Kind.UNREACHABLE} or call_of(row) in named:
+        if row["kind"] in {Kind.CHANGED, Kind.UNCERTAIN, Kind.NOT_COMPARED} or call_of(row) in named:
             table += cells
         elif row["kind"] == Kind.UNCHANGED:
             alike += cells
@@ -206,22 +207,27 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     """Yield the rows of a call in the table, with its node if there are several."""
     mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
     exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
+    gas: tuple[Any, Any] = row["gas_before"], row["gas_after"]
     if paid is not None and exact and row["change"] is not None:
         sides = {"before": paid.before.means, "after": paid.after.means}
         means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
         row = {**row, **means}
+        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]  # before rounding, as in `change_percent`
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
     outcomes = [_outcome_text(row, side, name) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else _difference(change)
     # Of whole means, as a snapshot stores them, the percentage would be wrong; that of the fee is below.
-    relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] and exact else ""
+    relative = relative_change(*gas) if change and row["gas_before"] and exact else ""
     relative = "not compared" if row["not_judged"] else relative
+    if uncertain := row["kind"] == Kind.UNCERTAIN:
+        relative = ", ".join(filter(None, (relative, row["kind"])))
     ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
     versions = version_range(ends[0], ends[-1]) if ends else ""
     call = call_of(row)
-    yield ShownRow(call, (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions))
+    cells = (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions)
+    yield ShownRow(call, cells, is_uncertain=uncertain)
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
@@ -243,12 +249,13 @@ def _difference(value: float) -> str:
 
 
 def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows of a comparison: those that fail now, by the relative rise, and those that are not compared."""
+    """Return the rows of a comparison: those that fail now, by the relative rise, uncertain, and not compared."""
 
-    def order(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
+    def order(row: Mapping[str, Any]) -> tuple[bool, bool, bool, float]:
         failed = row["error_after"] is not None or row["success_after"] is False
         rise = row["change_percent"]
-        return row["kind"] != Kind.UNREACHABLE, failed, rise if rise is not None else float(row["change"] or 0)
+        sure = row["kind"] != Kind.UNCERTAIN
+        return row["kind"] != Kind.NOT_COMPARED, sure, failed, rise if rise is not None else float(row["change"] or 0)
 
     return sorted(calls, key=order, reverse=True)
 
@@ -261,7 +268,7 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
         return ""
     if row["not_judged"]:
         count = row[f"count_{side}"]
-        return "not called" if count == 0 else plural(count, "transaction") if count else ""
+        return "" if count is None else plural(count, "transaction")
     text = "no gas reported" if gas is None else number(gas)
     if row[f"success_{side}"] is not False:
         return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -251,7 +252,8 @@ def gas_heatmap(
     Parameters
     ----------
     observations : DataFrame, or several of them
-        As in `gas_by_version`; only views, and simulations that were made at several versions, are drawn.
+        As in `gas_by_version`; only views, and simulations that were made at several versions, are drawn. A note below
+        has the number of the other calls.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked below the rows, in the colour and shape of each cause.
     x : {"version", "both"}, default "version"
@@ -290,7 +292,8 @@ def gas_heatmap(
     if x not in {"version", "both"}:
         raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
-    found = [series for series in series_of(observations, calls) if series.source in READ_AT_VERSIONS]
+    asked = series_of(observations, calls)
+    found = [series for series in asked if series.source in READ_AT_VERSIONS]
     if not found and len(observations):
         raise InputError("gas_heatmap: expected views, or simulations made at several versions, got other transactions")
     times = None if x == "version" else time.axis_times(observations, None, timeline)
@@ -318,7 +321,13 @@ def gas_heatmap(
             style.whole_ticks(axes.xaxis)
         else:
             time.add_dates(axes, *times)
-        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))
+        others = {(series.source, series.label) for series in asked if series.source not in READ_AT_VERSIONS}
+        counts = Counter(
+            "committed call" if source == Source.COMMITTED else "simulation" for source, _ in sorted(others)
+        )
+        left_out = " and ".join(plural(count, noun) for noun, count in counts.items())
+        note = f"not drawn: {left_out}" if left_out else ""
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"), note=note)
         if legend and first < last:  # at one version, all is the first observation
             label = f"{'model gas' if is_model(observations) else 'gas'} / first gas"
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)

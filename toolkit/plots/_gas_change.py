@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import change_place, relative_change
+from toolkit._present.text import change_place, plural, relative_change
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
+from toolkit.gas._findings import Kind
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import short_change, stratum_text
@@ -47,7 +48,8 @@ def gas_change(
     changes : DataFrame
         A frame from `Run.steps` or `Comparison.calls`. Uses the columns ``label``, ``gas_before`` and ``gas_after``
         (gas units), and ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows that lack the
-        gas before or after the change, because the call failed, are omitted. Colours show causes; changes without
+        gas before or after the change, because the call failed or was not compared, are omitted, and a note
+        below has their number. Colours show causes; changes without
         causes are drawn in one colour.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
@@ -85,7 +87,8 @@ def gas_change(
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
     named = [_row_name(row, placed=placed) for row in plain_rows(known)]
-    known = known.assign(_name=named, _uncertain=[bool(row.get("uncertain")) for row in plain_rows(known)])
+    doubts = [bool(row.get("uncertain")) or row.get("kind") == Kind.UNCERTAIN for row in plain_rows(known)]
+    known = known.assign(_name=named, _uncertain=doubts)
     most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
     moved = np.maximum([_sides(row) for row in plain_rows(known)] or np.ones((0, 2)), 1)
     rows = style.largest(known, np.abs(np.log(moved[:, 1] / moved[:, 0])), most)
@@ -99,12 +102,14 @@ def gas_change(
     height = 1.5 + max(1.2 * style.full_row([*rows["_name"]]), 0.25) * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
-            return style.nothing(axes, "no changes")
+            return style.nothing(axes, "no changes" if changes.empty else "no gas to compare")
         _draw_rows(axes, rows, [colours[cause.label] if cause else style.tone(style.BLUE) for cause in causes])
         if set(causes) - {None, Cause.UNKNOWN}:  # otherwise all changes have one colour, which needs no name
             for name, colour in colours.items():
                 axes.plot([], [], color=colour, linewidth=2.2, alpha=0.7, label=name)
-        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
+        left_out, noun = len(changes) - len(known), "call" if "kind" in changes else "change"
+        note = f"not drawn: {left_out:,} of {plural(len(changes), noun)}, without gas to compare" if left_out else ""
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, note=note)
     return axes
 
 
@@ -129,9 +134,9 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 
 
 def _sides(row: dict[str, Any]) -> tuple[float, float]:
-    """Return the gas before and after a change; of a part of the gas, as far apart as before both were rounded."""
+    """Return the gas before and after a change; of a mean, as far apart as before both were rounded."""
     before, percent = max(int(row["gas_before"]), 1), row.get("change_percent")
-    if row.get("part") and percent is not None:
+    if row.get("stratum") is not None and percent is not None:
         return before, before * (1 + percent / 100)
     return int(row["gas_before"]), int(row["gas_after"])
 
@@ -140,7 +145,7 @@ def _change_text(row: dict[str, Any]) -> str:
     """Return how gas changed, worded as in the report and in `Run.explain`."""
     before, after, count = int(row["gas_before"]), int(row["gas_after"]), int(row.get("count", 1))
     doubt = ", uncertain" * row["_uncertain"]
-    if row.get("part") and row.get("change_percent"):
+    if row.get("stratum") is not None and row.get("change_percent"):
         return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
         low, high = row.get("lowest"), row.get("highest")

@@ -313,7 +313,7 @@ def legend_below(
     width : float, optional
         Points from the left edge of the axes that the legend may have; by default, their `free_width`.
     note : str
-        Text below the legend.
+        Text below the legend, also without one.
     """
     ticks, label, usual = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure, alone, names_width = figure_of(ax), is_alone(ax), beside(ax)
@@ -324,6 +324,13 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     counts = [len(handles), needed] if wanted and handles else []
     sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.5))]
+    below = 1.25 * (ticks * lines + label) + 14
+
+    def write_note(size: float, rows: int) -> None:
+        look: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False, "size": size}
+        if note:
+            write(ax, note, (0, -strip), gid="note", offset=(-left, -below - 1.6 * size * rows), **look)
+
     # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
     for cut, (count, smaller, share) in product((False, True), sizes):
         size = usual * smaller
@@ -336,16 +343,14 @@ def legend_below(
         fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
         rows = next(fitting, count if cut else 0)
         if rows and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
-            below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
-            look: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False, "size": size}
-            if note:
-                write(ax, note, (0, -strip), gid="note", offset=(-left, -below - 1.6 * size * rows), **look)
+            write_note(size, rows)
             return
+    write_note(usual, 0)
 
 
 def _columns(widths: Sequence[float], rows: int) -> list[float]:

@@ -53,7 +53,9 @@ def sections(shown: Shown, gate: Gate | None, name: Renderer) -> list[tuple[str,
             (title, colour, [(one, rows.pop(one.call, [ShownRow(one.call, (name(one.label),))])) for one in findings])
         )
     changed = "Other changed calls" if any(judged for _, _, judged in found) else "Changed"
-    found.append((changed if gate else "", "none", [(None, mine) for mine in rows.values()]))
+    for title, doubted in ((changed, False), ("Uncertain", True)) if gate else (("", None),):
+        mine = [(None, some) for some in rows.values() if doubted in {None, some[0].is_uncertain}]
+        found.append((title, "none", [*mine]))
     return [one for one in found if one[2]]
 
 

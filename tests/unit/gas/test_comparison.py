@@ -27,7 +27,7 @@ def only(comparison):
 
 
 def test_each_call_has_its_kind():
-    """Added, removed, changed, unchanged, unreachable: by fingerprint and source."""
+    """Added, removed, changed, unchanged, not compared: by fingerprint and source."""
     before = frame(
         row(1, label="gone"), row(1, label="same"), row(1, label="dearer"), row(1, label="lost"), row(1, label="broken")
     )
@@ -43,11 +43,11 @@ def test_each_call_has_its_kind():
         "broken": "changed",
         "dearer": "changed",
         "gone": "removed",
-        "lost": "unreachable",
+        "lost": "not compared",
         "new": "added",
         "same": "unchanged",
     }
-    sizes = [len(side) for side in (found.added, found.removed, found.changed, found.unchanged, found.unreachable)]
+    sizes = [len(side) for side in (found.added, found.removed, found.changed, found.unchanged, found.not_compared)]
     assert sizes == [1, 1, 2, 1, 1]
     assert list(found.calls.columns) == COMPARISON.names
 
@@ -55,8 +55,8 @@ def test_each_call_has_its_kind():
 @pytest.mark.parametrize("code", ["unreachable", "rate_limited", "http_429", "http_502", "http_503", "http_504"])
 def test_no_answer_says_nothing_about_gas(code):
     """Whichever side got none."""
-    assert kinds(compare(frame(row(1)), frame(row(2, error=code)))) == {"a": "unreachable"}
-    assert kinds(compare(frame(row(1, error=code)), frame(row(2)))) == {"a": "unreachable"}
+    assert kinds(compare(frame(row(1)), frame(row(2, error=code)))) == {"a": "not compared"}
+    assert kinds(compare(frame(row(1, error=code)), frame(row(2)))) == {"a": "not compared"}
 
 
 @pytest.mark.parametrize(

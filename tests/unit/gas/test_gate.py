@@ -410,6 +410,7 @@ def test_each_call_has_a_finding():
         (2.0, None, "at least +2\u202f%"),
         (5.0, 5.0, "+5\u202f%"),
         (-0.123, 0.0012, "−0.12 to 0\u202f%"),
+        (-97.99, 7_472.8, "−98 to +7,473\u202f%"),
         (898.1, 899.4, "×10"),
     ],
 )
@@ -527,7 +528,7 @@ def test_the_json_holds_every_call_and_the_verdict(written):
         "cheaper": "changed",
         "dearer": "changed",
         "gone": "removed",
-        "lost": "unreachable",
+        "lost": "not compared",
         "new": "added",
         "same": "unchanged",
     }
@@ -579,11 +580,11 @@ def paid(tmp_path_factory):
 
 
 def test_means_are_not_rounded_before_they_are_compared(paid):
-    """The means of committed calls have decimals; in whole gas units, 0.39 more of 439.25 would be 1 of 439, 0.228 %."""
+    """The means of committed calls have decimals; in whole gas units, 0.392 more of 439.25 would be 1 of 439, 0.228 %."""
     found = between(paid, 1_000, 3_000)
     shown = found.shown(label_text)
-    assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0888\u202f%")
-    assert [round(percent, 3) for percent in found.calls["change_percent"]] == [0.089]
+    assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0892\u202f%")
+    assert [round(percent, 4) for percent in found.calls["change_percent"]] == [0.0892]
     assert "2 gas units" in shown.parts_note
     for form in ("text", "markdown", "html"):
         assert COMPARISON_FORMATS[form](found, None).lower().count(shown.parts_note) == 1

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import texts
 from toolkit.errors import InputError
 from toolkit.plots import gas_heatmap
 
@@ -102,6 +103,17 @@ def test_rows_without_room_for_their_names_are_left_out_and_it_is_said() -> None
     assert (len(names), names[-1]) == (12, "call 29")
     assert ax.get_title().endswith("the 12 of 30 calls that vary most")
     assert len(gas_heatmap(many).get_yticklabels()) == 30
+
+
+def test_calls_that_are_not_drawn_are_counted_below() -> None:
+    """Committed transactions and simulations at the head are not read at versions; with and without a legend."""
+    frame = views([(0, 5), (50, 6)])
+    others = [frame.assign(label=label, source="committed") for label in ("pay", "sell")]
+    others.append(frame.assign(label="try", source="simulate@now"))
+    for legend in (True, False):
+        ax = gas_heatmap(pd.concat([frame, *others]), legend=legend)
+        assert texts(ax, "note") == ["not drawn: 2 committed calls and 1 simulation"]
+        assert texts(gas_heatmap(frame, legend=legend), "note") == []
 
 
 def test_an_unknown_call_is_refused() -> None:

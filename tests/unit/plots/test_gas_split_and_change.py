@@ -179,6 +179,18 @@ def test_uncertain_changes_are_dashed_and_last() -> None:
     assert [text.get_text() for text in axes.texts if text.get_gid() == "change"] == ["×10", "×10.2, uncertain"]
 
 
+def test_calls_without_gas_to_compare_are_counted_below() -> None:
+    """A call that is not compared leaves a note, and one that may have changed by chance is uncertain."""
+    names = ["label", "kind", "stratum", "gas_before", "gas_after", "change_percent"]
+    found = [("a", "changed", None, 8, 12, 50.0), ("b", "not compared", None, None, None, None)]
+    found += [("c", "uncertain", "all transactions", 10, 1076, 10_620.2), ("d", "unchanged", None, 4, 4, 0.0)]
+    axes = gas_change(pd.DataFrame(found, columns=names))
+    assert texts(axes, "change") == ["+50\u202f%", "same gas", "×107.2, uncertain"]
+    assert texts(axes, "note") == ["not drawn: 1 of 4 calls, without gas to compare"]
+    nothing = gas_change(pd.DataFrame(found[1:2], columns=names))
+    assert "no gas to compare" in [text.get_text() for text in nothing.texts]
+
+
 def test_an_uncertain_change_below_a_unit_is_not_the_same_gas() -> None:
     """Levels that round to one number differ by what the step says, and a doubt is said whatever a row shows."""
     names = ["label", "part", "stratum", "gas_before", "gas_after", "change_percent", "uncertain"]
