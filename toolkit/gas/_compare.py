@@ -22,7 +22,7 @@ from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
-from toolkit.gas._observations import Cause, Part, Source, failed, is_no_answer
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, Source, failed, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
@@ -168,7 +168,8 @@ class Comparison:
         - fewer than 8 committed transactions ran under the newest code, configuration and schedule of a side;
         - the rise of the mean fee of committed transactions may be above the limit or not;
         - its committed transactions do not come from two complete runs;
-        - its simulations are excluded, since simulations run only at the head.
+        - its simulations are excluded, since simulations run only at the head;
+        - the run read views up to an earlier version than the requested one.
 
         To judge a single source, name it: ``compare(a, b, source="view@version")``.
 
@@ -497,12 +498,17 @@ def is_local(node: str) -> bool:
 _LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
 
 
-def _one_ledger(before: Run | None, after: Run | None) -> bool:
-    """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history."""
+def _one_ledger(before: Run | None, after: Run | None, node: str | None = None) -> bool:
+    """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history.
+
+    With a `node`, only that node counts, whatever others the runs have.
+    """
     if before is None or after is None:
         return False
-    chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
-    return chains[0] == chains[1] and not _other_ledgers(before, after)
+    chains = [
+        {plan.node: plan.chain_id for plan in run.record.nodes if node in {None, plan.node}} for run in (before, after)
+    ]
+    return chains[0] == chains[1] and not {*chains[0]}.intersection(_other_ledgers(before, after))
 
 
 def _other_ledgers(before: Run, after: Run) -> list[str]:
@@ -570,20 +576,26 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 
 
 def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
-    """Return the columns of a committed call, and what its transactions paid on both sides if that is known."""
-    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+    """Return the columns of a committed call, and what its transactions paid on both sides if that is known.
+
+    Of a call that was not read up to a requested version, return the columns that say so.
+    """
+    if row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return {}, None
+    if row["source"] in READ_AT_VERSIONS and (unread := [why for side in sides if (why := side.unread(row["node"]))]):
+        return _not_compared(unread[0]), None
+    if row["source"] != Source.COMMITTED:
         return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
     alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
     if why := one.why or two.why or ("" if alone is None else one_version_text(alone)):
         return _not_compared(why), None
-    # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
-    # taken is of another ledger of this machine, which has begun again.
-    one_ledger = _one_ledger(*(side.run for side in sides))
+    # A transaction that both sides have counts for the side that ends earlier, and for a snapshot.
+    one_ledger = _one_ledger(sides[0].run, sides[1].run, row["node"])
     if one_ledger and one.last == two.last:
         same = f"both sides end at version {one.last:,}, so they have the same transactions"
         return _not_compared(f"{same}; {More.LATER}"), None
-    if two.last >= one.last and (one.stored or one_ledger):
+    if one.stored or (one_ledger and two.last >= one.last):
         two = two.beyond(one.last)
     elif one_ledger:
         one = one.beyond(two.last)
@@ -649,7 +661,7 @@ def _steps_between(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[StepG
     runs = [side.run for side in sides if side.run is not None]
     if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
         return ()
-    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
+    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1], row["node"]):
         return ()
     groups: dict[tuple[Any, ...], StepGroup] = {}
     for run in {run.path.resolve(): run for run in runs}.values():

@@ -159,6 +159,17 @@ class Side:
         there = set(other.last["fingerprint"])
         return frozenset(one for one in self.later if self.study is not None or one[0] in there)
 
+    def unread(self, node: str) -> str:
+        """Return why a view on a node is not known at the requested version; empty if it is known there.
+
+        A run that reads committed transactions further than views has its last view at its end.
+        """
+        if self.run is None or self.until is None or self.until >= self.run.last_version:
+            return ""
+        last = max((plan.last for plan in self.run.record.nodes if plan.node == node), default=self.until)
+        why = f"views were read up to version {last:,}, not {self.until:,}; choose an earlier one"
+        return why if last < self.until else ""
+
     def ran(self, fingerprint: str, node: str) -> Ran:
         """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""
         if stored := _of_node({at: ran for (mark, at), ran in self.stored.items() if mark == fingerprint}, node):
