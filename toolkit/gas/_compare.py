@@ -376,6 +376,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     between: dict[tuple[Any, ...], StepGroup] = {}
     for row in _rows(frames, key):
         columns, paid = _paid(row, sides)
+        columns |= _unread(row, sides)
         if paid is not None:
             fees[row["fingerprint"], row["node"]] = paid
         steps = () if row["node"] in unlike else _steps_between(row | columns, sides)
@@ -576,15 +577,8 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 
 
 def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
-    """Return the columns of a committed call, and what its transactions paid on both sides if that is known.
-
-    Of a call that was not read up to a requested version, return the columns that say so.
-    """
-    if row["kind"] in {Kind.ADDED, Kind.REMOVED}:
-        return {}, None
-    if row["source"] in READ_AT_VERSIONS and (unread := [why for side in sides if (why := side.unread(row["node"]))]):
-        return _not_compared(unread[0]), None
-    if row["source"] != Source.COMMITTED:
+    """Return the columns of a committed call, and what its transactions paid on both sides if that is known."""
+    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return {}, None
     one, two = (side.ran(row["fingerprint"], row["node"]) for side in sides)
     alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
@@ -621,6 +615,13 @@ def _fees(ran: Ran, side: Side, price: int) -> Fees:
     if side.oldest:
         return replace(fees, more=More.EARLIER)
     return fees if side.until is None else replace(fees, more=More.LATER)
+
+
+def _unread(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
+    """Return the columns of a view that was not read up to a requested version; none of other calls."""
+    why = next((why for side in sides if (why := side.unread(row["node"]))), "")
+    is_read = row["source"] in READ_AT_VERSIONS and row["kind"] not in {Kind.ADDED, Kind.REMOVED}
+    return _not_compared(why) if why and is_read else {}
 
 
 def _not_compared(why: str) -> dict[str, Any]:

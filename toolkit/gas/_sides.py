@@ -151,14 +151,6 @@ class Side:
         when = f", read {read:%Y-%m-%d %H:%M} UTC" if read else ""
         return f": {', '.join(sorted(self.last['node'].unique()))}, version {at}{when}"
 
-    def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
-        """Return the simulations that this side lacks because they were made later.
-
-        A frame may lack calls on purpose: it lacks only those that the other side has.
-        """
-        there = set(other.last["fingerprint"])
-        return frozenset(one for one in self.later if self.study is not None or one[0] in there)
-
     def unread(self, node: str) -> str:
         """Return why a view on a node is not known at the requested version; empty if it is known there.
 
@@ -169,6 +161,14 @@ class Side:
         last = max((plan.last for plan in self.run.record.nodes if plan.node == node), default=self.until)
         why = f"views were read up to version {last:,}, not {self.until:,}; choose an earlier one"
         return why if last < self.until else ""
+
+    def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
+        """Return the simulations that this side lacks because they were made later.
+
+        A frame may lack calls on purpose: it lacks only those that the other side has.
+        """
+        there = set(other.last["fingerprint"])
+        return frozenset(one for one in self.later if self.study is not None or one[0] in there)
 
     def ran(self, fingerprint: str, node: str) -> Ran:
         """Return the committed transactions of a call under the newest regime of the side, or under its oldest."""

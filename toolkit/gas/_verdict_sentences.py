@@ -78,15 +78,11 @@ def quoted(labels: Iterable[str]) -> str:
 
 
 class ShownRow(NamedTuple):
-    """A row of the table: the label, source and node of its call, and whether it belongs to a row above.
-
-    An `of_which` row is a part of the gas; the row of the fee is not.
-    """
+    """A row of the table: the label, source and node of its call, and whether it is a part of the row above."""
 
     call: tuple[str, str, str]
     cells: tuple[str, ...]
     is_part: bool = False
-    of_which: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ class Shown:
     def parts_note(self) -> str:
         """Why the parts do not add up; empty if the table has none."""
         rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
-        return f"parts: only those that changed; {rounded}" if any(row.of_which for row in self.rows) else ""
+        return f"parts: only those that changed; {rounded}" if any(row.is_part for row in self.rows) else ""
 
     @property
     def all_lines(self) -> list[str]:
@@ -238,7 +234,7 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:
             cells = (f"of which {part}", number(before), number(after), _difference(after - before), "", "")
-            yield ShownRow(call, cells, is_part=True, of_which=True)
+            yield ShownRow(call, cells, is_part=True)
 
 
 def _difference(value: float) -> str:

@@ -283,9 +283,6 @@ def test_a_committed_call_has_its_own_range_and_causes():
     assert (row.label, row.version_before, row.cause) == ("register", 3400, Cause.SCHEDULE)
     assert 3502 < row.version_after <= 3600
     assert [step.version_after for step in found.steps] == [3502]
-    shown = found.shown(visible)
-    assert [part.of_which for part in shown.rows] == [False, False]
-    assert shown.parts_note == ""
 
 
 def test_a_snapshot_is_of_the_last_version_that_it_read():
