@@ -257,7 +257,8 @@ def snapshot(
         unread = {call.name for plan in plans for call in calls if plan.only_version(call) is not None}
         costs = {line.label: line.cost for line in made.lines if line.label not in unread}
         if paid := [visible(label) for label, cost in costs.items() if isinstance(cost, snapshots.Paid)]:
-            text += f"\n--check cannot judge {listed(paid, 3)} until {MIN_SURE_CALLS} new transactions succeed"
+            until = f"until {MIN_SURE_CALLS} new transactions succeed in the versions it reads"
+            text += f"\n--check cannot judge {listed(paid, 3)} {until}"
         console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))

@@ -22,7 +22,7 @@ from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
-from toolkit.gas._observations import Cause, Part, Source, failed, is_no_answer
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, Source, failed, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
@@ -173,7 +173,8 @@ class Comparison:
         - fewer than 8 committed transactions ran under the newest code, configuration and schedule of a side;
         - the rise of the mean fee of committed transactions may be above the limit or not;
         - its committed transactions do not come from two complete runs;
-        - its simulations are excluded, since simulations run only at the head.
+        - its simulations are excluded, since simulations run only at the head;
+        - the run read views up to an earlier version than the requested one.
 
         To judge a single source, name it: ``compare(a, b, source="view@version")``.
 
@@ -380,6 +381,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     between: dict[tuple[Any, ...], StepGroup] = {}
     for row in _rows(frames, key):
         columns, paid = _paid(row, sides)
+        columns |= _unread(row, sides)
         if paid is not None:
             fees[row["fingerprint"], row["node"]] = paid
         steps = () if row["node"] in unlike else _steps_between(row | columns, sides)
@@ -502,12 +504,17 @@ def is_local(node: str) -> bool:
 _LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
 
 
-def _one_ledger(before: Run | None, after: Run | None) -> bool:
-    """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history."""
+def _one_ledger(before: Run | None, after: Run | None, node: str | None = None) -> bool:
+    """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history.
+
+    With a `node`, only that node counts, whatever others the runs have.
+    """
     if before is None or after is None:
         return False
-    chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
-    return chains[0] == chains[1] and not _other_ledgers(before, after)
+    chains = [
+        {plan.node: plan.chain_id for plan in run.record.nodes if node in {None, plan.node}} for run in (before, after)
+    ]
+    return chains[0] == chains[1] and not {*chains[0]}.intersection(_other_ledgers(before, after))
 
 
 def _other_ledgers(before: Run, after: Run) -> list[str]:
@@ -585,13 +592,12 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     alone = next((ran.only for ran in (two, one) if ran.only is not None), None)
     if why := one.why or two.why or ("" if alone is None else one_version_text(alone)):
         return _not_compared(why), None
-    # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
-    # taken is of another ledger of this machine, which has begun again.
-    one_ledger = _one_ledger(*(side.run for side in sides))
+    # A transaction that both sides have counts for the side that ends earlier, and for a snapshot.
+    one_ledger = _one_ledger(sides[0].run, sides[1].run, row["node"])
     if one_ledger and one.last == two.last:
         same = f"both sides end at version {one.last:,}, so they have the same transactions"
         return _not_compared(f"{same}; {More.LATER}"), None
-    if two.last >= one.last and (one.stored or one_ledger):
+    if one.stored or (one_ledger and two.last >= one.last):
         two = two.beyond(one.last)
     elif one_ledger:
         one = one.beyond(two.last)
@@ -622,6 +628,13 @@ def _fees(ran: Ran, side: Side, price: int) -> Fees:
     if side.oldest:
         return replace(fees, more=More.EARLIER)
     return fees if side.until is None else replace(fees, more=More.LATER)
+
+
+def _unread(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
+    """Return the columns of a view that was not read up to a requested version; none of other calls."""
+    why = next((why for side in sides if (why := side.unread(row["node"]))), "")
+    is_read = row["source"] in READ_AT_VERSIONS and row["kind"] not in {Kind.ADDED, Kind.REMOVED}
+    return _not_compared(why) if why and is_read else {}
 
 
 def _not_compared(why: str) -> dict[str, Any]:
@@ -664,7 +677,7 @@ def _steps_between(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[StepG
     runs = [side.run for side in sides if side.run is not None]
     if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
         return ()
-    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
+    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1], row["node"]):
         return ()
     groups: dict[tuple[Any, ...], StepGroup] = {}
     for run in {run.path.resolve(): run for run in runs}.values():

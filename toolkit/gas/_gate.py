@@ -206,6 +206,8 @@ def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None
         return Finding.of(row, Verdict.NO_BASELINE, Why.NOT_IN_SNAPSHOT if rules.of_snapshot else Why.ADDED)
     if gone and row["error_before"] is None and row["success_before"] is not False:
         return Finding.of(row, Verdict.FAILED, Why.GONE, problem=gone)
+    if row["not_judged"]:
+        return Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=row["not_judged"])
     if Source.COMMITTED in row["source"]:
         return _found_in_fees(row, limits, fees)
     return _found_exactly(row, limits, failures_listed=rules.of_snapshot)
@@ -213,8 +215,6 @@ def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None
 
 def _found_in_fees(row: Mapping[str, Any], limits: Threshold | None, fees: FeeChange | None) -> Finding:
     """Return the finding on committed transactions."""
-    if row["not_judged"]:
-        return Finding.of(row, Verdict.NOT_JUDGED, Why.NOT_COMPARED, text=row["not_judged"])
     if fees is None:
         return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_FEES)
     judged = fees.judged(limits)

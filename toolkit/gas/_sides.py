@@ -151,6 +151,17 @@ class Side:
         when = f", read {read:%Y-%m-%d %H:%M} UTC" if read else ""
         return f": {', '.join(sorted(self.last['node'].unique()))}, version {at}{when}"
 
+    def unread(self, node: str) -> str:
+        """Return why a view on a node is not known at the requested version; empty if it is known there.
+
+        A run that reads committed transactions further than views has its last view at its end.
+        """
+        if self.run is None or self.until is None or self.until >= self.run.last_version:
+            return ""
+        last = max((plan.last for plan in self.run.record.nodes if plan.node == node), default=self.until)
+        why = f"views were read up to version {last:,}, not {self.until:,}; choose an earlier one"
+        return why if last < self.until else ""
+
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
         """Return the simulations that this side lacks because they were made later.
 

@@ -30,7 +30,7 @@ from toolkit.gas.committed._fees import Fees
 from toolkit.gas.runs._runner import run_study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import timedelta
     from pathlib import Path
 
@@ -48,6 +48,9 @@ _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
 _MAX_CALLS = 10_000_000  # transactions of a line: a mistyped count must not fill the memory
 _MAX_PRICE = 10_000_000_000  # octas per gas unit; the highest that a transaction may offer
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_LAST = (
+    "the snapshot has no `last` version for it, so nobody can tell which transactions are new; write the snapshot again"
+)
 _SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
@@ -62,7 +65,7 @@ class NodeFacts(FileModel):
     model: Annotated[bool, Field(strict=True)]
     """True for the embedded node, whose gas is a model."""
     ledger_version: _Whole
-    """Last version of the run."""
+    """Last version at which views are read. A committed call has its own, in its line."""
     feature_version: _Whole | None = None
     """Gas feature version at that version."""
     schedule: str | None = None
@@ -104,6 +107,8 @@ class Paid(FileModel):
     """Mean gas of those that succeeded."""
     price: Annotated[_Whole, Field(ge=1, le=_MAX_PRICE)] = 100
     """Octas per gas unit at which fees are counted."""
+    last: _Whole | None = None
+    """Last version whose transactions are counted. Files written before each line had it lack it."""
     since: _Whole = 0
     """Version of the last change that can affect the call; 0 if none is known."""
     failed: Annotated[_Whole, Field(le=_MAX_CALLS)] = 0
@@ -146,6 +151,15 @@ class Snapshot:
     nodes: tuple[NodeFacts, ...]
     lines: tuple[Line, ...]
     places: Mapping[tuple[str, str], int]
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The last version that was read of views or committed transactions, by node."""
+        found = {facts.node: facts.ledger_version for facts in self.nodes}
+        for line in self.lines:
+            if isinstance(line.cost, Paid):
+                found[line.node] = max(found[line.node], line.cost.last or 0)
+        return found
 
 
 def taken(run: Run) -> Snapshot:
@@ -198,7 +212,7 @@ def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
     price = ran.typical_price
     fees = Fees.of(ran.frame, price).binned(_MAX_FEES)
     gas = round(float(ran.good["gas_used"].mean())) if len(ran.good) else None
-    paid = Paid(gas=gas, price=price, since=ran.since, failed=fees.failed, fees=tuple(fees.counted()))
+    paid = Paid(gas=gas, price=price, last=ran.last, since=ran.since, failed=fees.failed, fees=tuple(fees.counted()))
     return Line(plan.node, Source.COMMITTED, call.name, paid)
 
 
@@ -304,8 +318,11 @@ def _order(line: Line) -> tuple[str, str, str]:
     return line.node, line.source, line.label
 
 
-def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
-    """Return a snapshot as a side; lines are matched to calls of the study by label or function."""
+def _side(name: str, snapshot: Snapshot, study: Study, *, replaced: Collection[str] = ()) -> Side:
+    """Return a snapshot as a side; lines are matched to calls of the study by label or function.
+
+    All transactions on a `replaced` ledger ran after the snapshot was taken.
+    """
     named: dict[tuple[str, str], Call] = {}
     for source in Source:
         calls = {call.name: call for call in study.calls if call.source == source}
@@ -329,8 +346,12 @@ def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
         }
         rows.append(row)
         if isinstance(cost, Paid):
-            fees, last = Fees.from_counts(cost.fees, cost.failed), facts.ledger_version
-            stored[row["fingerprint"], line.node] = Ran(since=cost.since, last=last, stored=fees, price=cost.price)
+            row["ledger_version"] = facts.ledger_version if cost.last is None else cost.last
+            fees, last = Fees.from_counts(cost.fees, cost.failed), 0 if line.node in replaced else cost.last or 0
+            why = _NO_LAST if cost.last is None else ""
+            stored[row["fingerprint"], line.node] = Ran(
+                since=cost.since, last=last, why=why, stored=fees, price=cost.price
+            )
     return Side(name, frame_of_rows(OBSERVATIONS, rows), stored=stored, has_times=False)
 
 
@@ -364,32 +385,37 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     """
     now = taken(run)
     facts = {one.node: one for one in snapshot.nodes}
+    heads = {plan.node: plan.head for plan in run.record.nodes}
+    reached = snapshot.reached, now.reached
+    # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
+    above = {
+        node: f"the snapshot was taken at version {last:,}, above the run's head at {heads[node]:,}, so the run is "
+        "older or from another ledger"
+        for node, last in reached[0].items()
+        if node in heads and last > heads[node]
+    }
+    again = {node for node in above if node != "embedded" and is_local(node)}
     after = replace(_side(run.study.title, now, run.study), study=run.study, run=run, stored={})
-    found = compared(_side(name, snapshot, run.study), after)
+    found = compared(_side(name, snapshot, run.study, replaced=again), after)
     explained = {step.node for step in found.steps if step.cause is Cause.SCHEDULE}
     notes: list[str] = []
     for one in now.nodes:
         if one.node in facts:
-            notes += _differences(facts[one.node], one, explained=not explained.isdisjoint({"", one.node}))
-    heads = {plan.node: plan.head for plan in run.record.nodes}
-    # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
-    above = {
-        node: f"the snapshot was taken at version {one.ledger_version:,}, above the run's head at {heads[node]:,}, so "
-        "the run is older or from another ledger"
-        for node, one in facts.items()
-        if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
-    }
-    return replace(found, notes=(*found.notes, *notes), unlike={**found.unlike, **above})
+            ends = reached[0][one.node], reached[1][one.node]
+            notes += _differences(facts[one.node], one, ends, explained=not explained.isdisjoint({"", one.node}))
+    unlike = {**found.unlike, **{node: why for node, why in above.items() if node not in again}}
+    return replace(found, notes=(*found.notes, *notes), unlike=unlike)
 
 
-def _differences(before: NodeFacts, after: NodeFacts, *, explained: bool) -> Iterator[str]:
+def _differences(before: NodeFacts, after: NodeFacts, ends: tuple[int, int], *, explained: bool) -> Iterator[str]:
     """Yield what may explain a difference: a different gas schedule, unless a cause names it, or another version."""
-    where = f"the snapshot was taken at version {before.ledger_version:,}, the run ends at {after.ledger_version:,}"
+    where = f"the snapshot was taken at version {ends[0]:,}, the run ends at {ends[1]:,}"
     if before.schedule != after.schedule and before.schedule and after.schedule and not explained:
         versions = before.feature_version, after.feature_version
         features = f" (feature version {versions[0]} before, {versions[1]} now)" if versions[0] != versions[1] else ""
-        yield f"the gas schedule differs{features}, which may explain different gas; {where}"
-    elif before.ledger_version != after.ledger_version:
+        read = f"it was read at version {before.ledger_version:,} and now at {after.ledger_version:,}"
+        yield f"the gas schedule differs{features}, which may explain different gas; {read}"
+    elif ends[0] != ends[1]:
         yield where
 
 

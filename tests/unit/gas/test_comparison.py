@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
+from toolkit.embedded import Ledger, serve
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._compare import compare, compared
@@ -349,3 +350,29 @@ def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     change_manifest(run_folder, complete=False)
     with pytest.warns(UserWarning, match="the after side is not complete"):
         compare(frame(row(1)), run_folder)
+
+
+REGISTER = {"register": {"committed": "0xcafe::registry::register", "versions": "0:4900"}}
+
+
+def test_a_view_is_not_judged_above_the_last_version_at_which_it_was_read():
+    """Committed transactions were read further; the schedule in between made the view dearer, which nobody has seen."""
+    calls = {"size": {"view": "0xcafe::registry::size"}, **REGISTER}
+    run = Study(calls=calls, versions="3400:3450/10").run(progress=False)
+    for before, after, unread in ((3400, 4800, 4800), (3460, 4800, 3460), (4000, run.last_version, 4000)):
+        gate = compare(run.at(before), run.at(after)).gate("2000%")
+        [one] = gate.not_judged
+        assert (one.label, one.why, gate.judged) == ("size", Why.NOT_COMPARED, 1)
+        assert f"up to version 3,450, not {unread:,}" in one.reason
+    assert compare(run.at(3400), run).gate("2000%").passed
+
+
+def test_transactions_are_not_new_because_a_run_has_another_node():
+    """Both runs have the same ones of the node that they share; a node that one of them lacks changes nothing."""
+    with serve(Ledger.with_history(seed=3, versions=400), port=0) as url:
+        both = Study(calls=REGISTER, nodes=["embedded", url], versions="300:310").run(progress=False)
+    alone = Study(calls=REGISTER, node="embedded", versions="300:310").run(progress=False)
+    for before, after in ((alone, both), (both, alone)):
+        shared = compared(before, after).calls.set_index("node").loc["embedded"]
+        assert shared["kind"] == "unreachable"
+        assert "both sides end at version 4,900" in shared["not_judged"]

@@ -127,7 +127,7 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
     text = comparison_text(comparison, gate)
     assert [(step.version_after, step.cause) for step in comparison.steps] == [(3502, Cause.SCHEDULE)]
     assert text.count("size: at version 3,502") == 1
-    assert "the snapshot was taken at version 3,450, the run ends at 4,999" in comparison.warnings
+    assert comparison.warnings == ()  # committed transactions were read to 4,999 on both sides
 
 
 def test_the_rules_of_the_study_hold(run, edited):
@@ -240,13 +240,85 @@ def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):
     [line] = [one for one in taken(run).lines if one.label == "registrations"]
     assert sum(count for _, count in line.cost.fees) > 8
     half = [(fee // 2, count) for fee, count in line.cost.fees]
-    whole = read_snapshot(edited(("ledger_version = 4999", "ledger_version = 0")))
+    whole = read_snapshot(edited())
     for fees, verdict in ((line.cost.fees, "passed"), (half, "failed")):
-        older = replace(line, cost=line.cost.model_copy(update={"fees": fees}))
+        older = replace(line, cost=line.cost.model_copy(update={"fees": fees, "last": 4899}))
         rest = [one for one in whole.lines if one.label != "registrations"]
         snapshot = replace(whole, lines=(*rest, older))
         found = compare_snapshot(snapshot, with_rules(run, thresholds="5%"))
         assert check_snapshot(found).verdict == verdict
+
+
+def register(versions, plan="3490:3500/3"):
+    calls = {"size": {"view": SIZE}, "register": {"committed": "0xcafe::registry::register", "versions": versions}}
+    return Study(calls=calls, versions=plan, thresholds="5%")
+
+
+@pytest.mark.fault("a snapshot checked at once", "no committed call is judged on transactions that it has counted")
+@pytest.mark.parametrize(
+    ("before", "plan", "after", "above"),
+    [
+        ("0:-1", "3490:3500/3", "0:-1", 4999),
+        ("4000:4200", "-1", "4000:4200", 4200),
+        ("0:3600", "3490:3500/3", "0:3550", 3600),
+    ],
+)
+def test_a_committed_call_ends_at_its_own_version(before, plan, after, above):
+    """Wherever the plan of the views ends; transactions are not judged against themselves."""
+    old = taken(register(before, plan).run(progress=False))
+    assert [line.cost.last for line in old.lines if line.label == "register"] == [above]
+    found = compare_snapshot(old, register(after, plan).run(progress=False))
+    gate = check_snapshot(found)
+    assert (gate.verdict, gate.judged) == ("could not judge", 1)
+    [one] = gate.not_judged
+    assert one.reason.startswith(f"nobody called it after version {above:,}")
+    assert found.calls.set_index("label").at["register", "version_before"] == above
+
+
+def test_a_committed_call_has_its_own_range_and_causes():
+    """Views end at 4,000 on both sides; the schedule changed after the last transaction of the snapshot."""
+    old = taken(register("0:3400", "4000").run(progress=False))
+    found = compare_snapshot(old, register("0:3600", "4000").run(progress=False))
+    [row] = found.changed.itertuples()
+    assert (row.label, row.version_before, row.cause) == ("register", 3400, Cause.SCHEDULE)
+    assert 3502 < row.version_after <= 3600
+    assert [step.version_after for step in found.steps] == [3502]
+
+
+def test_a_snapshot_is_of_the_last_version_that_it_read():
+    """Of views or transactions: a run on a node whose head is below it is of another ledger, or older."""
+    old = taken(register("0:-1").run(progress=False))
+    assert old.reached == {"embedded": 4999}
+    later = taken(register("0:-1", "4000").run(progress=False))
+    assert later.reached == old.reached
+    found = compare_snapshot(old, register("0:-1", "4000").run(progress=False))
+    assert found.about[1].startswith(": embedded, version 4,999")
+    assert not [note for note in found.warnings if "4,000" in note and "schedule" not in note]
+    paid = [line for line in old.lines if line.source == "committed"]
+    more = tuple(replace(line, cost=line.cost.model_copy(update={"last": 5005})) for line in paid)
+    ahead = replace(old, lines=(*(line for line in old.lines if line not in paid), *more))
+    assert compare_snapshot(ahead, register("0:-1").run(progress=False)).unlike.keys() == {"embedded"}
+
+
+def test_all_transactions_of_a_ledger_that_began_again_are_new():
+    """Also of a call whose range in the snapshot ends below the head of the new ledger."""
+    paid = {"committed": "0x5407::shop::buy"}
+    calls = {"all": paid | {"versions": "0:-1"}, "first": paid | {"versions": "0:50", "success": True}}
+    before = taken(shop_study(shop(30), **calls).run(progress=False))
+    found = compare_snapshot(before, shop_study(shop(20), **calls).run(progress=False))
+    counts = found.calls.set_index("label")["count_after"]
+    assert (counts["all"], found.unlike) == (20, {})
+    assert 0 < counts["first"] < 20
+
+
+def test_a_snapshot_without_last_versions_is_read(run, edited):
+    """As they were written before: its views are judged; of committed calls, nobody can tell what is new."""
+    found = read_snapshot(edited(("last = 4999, ", "")))
+    gate = check_snapshot(compare_snapshot(found, run))
+    [one] = gate.not_judged
+    assert (one.label, one.why) == ("registrations", Why.NOT_COMPARED)
+    assert "write the snapshot again" in one.reason
+    assert gate.judged > 0
 
 
 def test_another_gas_schedule_is_named(run, edited):
@@ -296,6 +368,7 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line [12][0-9]"),
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
         ("{ gas = 4390", "{ gas = 1.5 #", "not TOML"),
+        ("last = 4999", "last = -1", "'registrations', `last`: expected a number greater than or equal to 0, got -1"),
         (", since = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
         ("fees = [[", "fees = [[5, 10000001], [", "`fees`: expected at most 10,000,000 transactions, got 10,000,0"),
         ("fees = [[", "fees = [[9223372036854775808, 1], [", "expected a number less than or equal to"),
