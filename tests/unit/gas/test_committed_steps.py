@@ -235,6 +235,7 @@ def test_a_rise_within_its_bounds_is_not_judged():
     judgement = fees.judged(Threshold(percent=5))
     assert (judgement.verdict, judgement.reason) == (Verdict.NOT_JUDGED, Reason.WIDE)
     assert judgement.more > 20
+    assert replace(fees, high=1e100).judged(Threshold(percent=5)).more is None  # nobody can wait for so many
 
 
 def test_a_way_that_rises_fails_although_the_mean_hides_it():

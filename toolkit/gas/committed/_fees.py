@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 DRAWS = 2_000
 # Calls up to which bounds are bootstrapped. The mean of more is normal enough, and resampling them takes seconds.
 MAX_BOOTSTRAPPED = 1_000
+# Calls that somebody may wait for. Of more, an extrapolation from a few with a long tail says nothing.
+MAX_AWAITED = 1_000_000
 # Chance that a bound of a quantile is wrong. A quantile fails a gate only if the bounds of both sides are.
 QUANTILE_CHANCE = 0.005
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p95": 0.95}
@@ -255,7 +257,7 @@ class FeeChange:
         count = min(len(one.octas), len(two.octas))
         ratio = half / gap if gap and math.isfinite(gap) else math.inf
         needed = count * ratio * ratio  # infinite where a long tail leaves next to no bound
-        more = max(1, math.ceil(needed) - count) if math.isfinite(needed) else None
+        more = max(1, math.ceil(needed) - count) if needed < MAX_AWAITED else None
         return Judgement(Verdict.NOT_JUDGED, Reason.WIDE, more)
 
 
