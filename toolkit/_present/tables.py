@@ -18,6 +18,7 @@ from datetime import time as clock_time
 from decimal import Decimal
 from html import unescape
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit._present.text import ELLIPSIS, MINUS, csv_text, visible
@@ -31,7 +32,7 @@ _Entry = TypeVar("_Entry")
 MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
-_NO_TERMINAL = 10_000  # characters of a line, more than any table has
+NO_TERMINAL = 10_000  # characters of a line, more than any table has
 _MIN_TEXT = 22  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 _MIN_DATA = 16  # the same, of JSON and bytes, in which only a short address has to stay whole
 _MIN_NEEDED = 8  # the same, of all but times in columns that must all be there
@@ -140,7 +141,19 @@ def terminal_width(*, piped: bool = False) -> int:
     terminal = piped or sys.stdout is sys.__stdout__
     with suppress(AttributeError, ValueError):  # a program may have replaced stdout, or closed it
         terminal = terminal or sys.stdout.isatty()
-    return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
+    return get_terminal_size((NO_TERMINAL, 24)).columns if terminal else NO_TERMINAL
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text whose lines end between words; what continues a line is indented.
+
+    >>> print(wrapped("note: some calls have no gas", 18))
+    note: some calls
+      have no gas
+    """
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    indents = ((line, " " * (len(line) - len(line.lstrip()) + 2)) for line in text.splitlines())
+    return "\n".join(fill(line, width, subsequent_indent=indent, **how) for line, indent in indents)
 
 
 def fitted_columns(
