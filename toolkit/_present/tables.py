@@ -18,6 +18,7 @@ from datetime import time as clock_time
 from decimal import Decimal
 from html import unescape
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit._present.text import ELLIPSIS, MINUS, csv_text, visible
@@ -31,10 +32,10 @@ _Entry = TypeVar("_Entry")
 MAX_FACT = 200
 # Names of numbers that do not count anything; they are written without separators, as codes are.
 _IDENTIFIERS = frozenset({"chain_id", "nonce", "expiration_timestamp_secs"})
-_NO_TERMINAL = 10_000  # characters of a line, more than any table has
+NO_TERMINAL = 10_000  # characters of a line, more than any table has
 _MIN_TEXT = 22  # characters of a shortened cell: times and short addresses stay whole, and most names can be recognised
 _MIN_DATA = 16  # the same, of JSON and bytes, in which only a short address has to stay whole
-_MIN_CHOSEN = 8  # the same, of JSON and longer texts in columns that somebody asked for
+_MIN_NEEDED = 8  # the same, of all but times in columns that must all be there
 
 
 class Listing(tuple[_Entry, ...]):
@@ -140,11 +141,23 @@ def terminal_width(*, piped: bool = False) -> int:
     terminal = piped or sys.stdout is sys.__stdout__
     with suppress(AttributeError, ValueError):  # a program may have replaced stdout, or closed it
         terminal = terminal or sys.stdout.isatty()
-    return get_terminal_size((_NO_TERMINAL, 24)).columns if terminal else _NO_TERMINAL
+    return get_terminal_size((NO_TERMINAL, 24)).columns if terminal else NO_TERMINAL
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text whose lines end between words; what continues a line is indented.
+
+    >>> print(wrapped("note: some calls have no gas", 18))
+    note: some calls
+      have no gas
+    """
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    indents = ((line, " " * (len(line) - len(line.lstrip()) + 2)) for line in text.splitlines())
+    return "\n".join(fill(line, width, subsequent_indent=indent, **how) for line, indent in indents)
 
 
 def fitted_columns(
-    columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = (), chosen: bool = False
+    columns: Sequence[Sequence[str]], width: int, *, right: Collection[int] = (), needed: int = 1
 ) -> dict[int, list[str]]:
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
@@ -160,8 +173,8 @@ def fitted_columns(
         Characters of a line.
     right : collection of int, optional
         Positions of the columns of numbers.
-    chosen : bool, default False
-        Whether somebody asked for these columns: then texts are shortened further, and no column is left out.
+    needed : int, default 1
+        Number of leading columns that are never left out; if they alone do not fit, texts are shortened further.
 
     Returns
     -------
@@ -175,12 +188,13 @@ def fitted_columns(
     kept = {place: list(column) for place, column in enumerate(columns)}
     data = {place for place, column in kept.items() if any(map(_is_data, column))}
     fewest = [_MIN_DATA if place in data else max(_MIN_TEXT, width // 4) for place in kept]
-    if chosen:
-        wide = {place for place, column in kept.items() if max(map(len, column)) > _MIN_TEXT}
-        fewest = [_MIN_CHOSEN if place in data | wide else _MIN_TEXT for place in kept]
-    longest = {place: max(column, key=len) for place, column in kept.items() if place not in data and not chosen}
+    longest = {place: max(column, key=len) for place, column in kept.items() if place not in data}
     sentences = {place for place, text in longest.items() if place and " " in text and len(text) > fewest[place]}
     while True:
+        if 1 < len(kept) <= needed:
+            times = {place for place, column in kept.items() if any(cell[:1].isdigit() for cell in column)}
+            fewest = [_MIN_TEXT if place in times - data else _MIN_NEEDED for place in range(len(columns))]
+            sentences = set()
         widths = {place: max(map(len, column)) for place, column in kept.items()}
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
         least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
@@ -189,7 +203,7 @@ def fitted_columns(
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
-        if over <= 0 or chosen or len(kept) == 1:
+        if over <= 0 or len(kept) <= max(needed, 1):
             break
         del kept[max(kept)]
     for place, cells in enumerate(columns):

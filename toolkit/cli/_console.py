@@ -9,7 +9,6 @@ from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 from typer import Argument, BadParameter, Option
@@ -24,6 +23,7 @@ from toolkit._present.tables import (
     json_value,
     terminal_width,
     text_table,
+    wrapped,
 )
 from toolkit._present.text import plural, utc, version_span, without_padding
 from toolkit.errors import InputError
@@ -207,10 +207,7 @@ def print_text(text: object, file: TextIO | None = None) -> None:
     if file is None or not file.isatty():  # None: the stream was closed
         print(text, file=file)
         return
-    width = get_terminal_size().columns
-    for line in str(text).splitlines():
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        print(fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False), file=file)
+    print(wrapped(str(text), get_terminal_size().columns), file=file)
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:

@@ -199,8 +199,8 @@ class Simulation(TransactionData):
         """Describe what the call would do, what it costs, and why it fails.
 
         The symbols and decimals of the assets that move are read from the node; notebooks display a result without a
-        request, and therefore in octas and base units. For a batch that fails, the node simulates prefixes of it again,
-        to find the call that fails.
+        request, and therefore only in octas and base units. For a batch that fails, the node simulates prefixes of it
+        again, to find the call that fails.
         """
         moved = [asset for _, asset, _ in _balances(self)[:_MAX_BALANCES] if asset not in APT_NAMES]
         units = {asset: self._unit_of(asset) for asset in dict.fromkeys([APT, *moved])}
@@ -262,10 +262,7 @@ _Units = dict[str, "tuple[str, int] | None"]
 def _cost_line(simulation: Simulation, units: _Units) -> str:
     if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
-    net = plural(abs(gas.net_octas), "octa")
-    if (unit := units.get(APT)) is not None:
-        symbol, decimals = unit
-        net = f"{in_whole_coins(abs(gas.net_octas), decimals)} {symbol}"
+    net = _octas_text(plural(abs(gas.net_octas), "octa"), abs(gas.net_octas), units)
     parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
     storage = f"storage {plural(gas.storage_fee_octas, 'octa')}, refund {plural(gas.storage_fee_refund_octas, 'octa')}"
     price = gas.gas_unit_price
@@ -275,6 +272,12 @@ def _cost_line(simulation: Simulation, units: _Units) -> str:
         f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {plural(gas.gas_unit_price, 'octa')} each, "
         f"{'a refund of ' * (gas.net_octas < 0)}{net} net ({parts}, {storage}{rounded})."
     )
+
+
+def _octas_text(octas: str, count: int, units: _Units) -> str:
+    """Return a number of octas with the same in whole coins, if their unit is known."""
+    unit = units.get(APT)
+    return f"{octas} ({in_whole_coins(count, unit[1])} {unit[0]})" if unit else octas
 
 
 def _balances(simulation: Simulation) -> list[tuple[str, str, int | None]]:
@@ -295,12 +298,12 @@ def _balance_lines(simulation: Simulation, units: _Units) -> list[str]:
 
 def _change_text(change: int, asset: str, units: _Units) -> str:
     """Return the change of a balance, in the unit of its asset or else in base units."""
-    is_apt = asset in APT_NAMES
-    if (unit := units.get(APT if is_apt else asset)) is None:
-        return f"{signed(change)} {'octas' if is_apt else f'of {asset}'}"
-    symbol, decimals = unit
-    amount = f"{'+' if change > 0 else ''}{in_whole_coins(change, decimals)} {symbol}"
-    return amount if is_apt else f"{amount} ({asset})"  # anybody may choose any symbol
+    if asset in APT_NAMES:
+        return _octas_text(f"{signed(change)} octas", change, units)
+    if (unit := units.get(asset)) is None:
+        return f"{signed(change)} of {asset}"
+    symbol, decimals = unit  # anybody may choose any symbol
+    return f"{'+' if change > 0 else ''}{in_whole_coins(change, decimals)} {symbol} ({asset})"
 
 
 def _writes_line(simulation: Simulation) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit import frames
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import visible
+from toolkit._present.text import plural, visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._group_members import with_ended_members
 from toolkit.client._http import has_model_gas
@@ -432,7 +432,7 @@ class TransactionFrames(TransactionData):
     --------
     >>> import toolkit
     >>> toolkit.fetch_transactions(toolkit.connect(), "4000:4020", progress=False)
-    TransactionFrames(transactions: 21 rows, 0 failed, changes: 107 rows, events: 34 rows)
+    TransactionFrames(transactions: 21 rows, 0 failed on the ledger, changes: 107 rows, events: 34 rows)
     """
 
     transactions: pd.DataFrame
@@ -448,12 +448,12 @@ class TransactionFrames(TransactionData):
         return self.transactions, self.changes, self.events
 
     def _facts(self) -> dict[str, str]:
-        failed = int(self.transactions["error_code"].notna().sum())
-        return {
-            "transactions": f"{len(self.transactions)} rows, {failed} failed",
-            "changes": f"{len(self.changes)} rows",
-            "events": f"{len(self.events)} rows",
-        }
+        lost = self.transactions["error_code"].notna()
+        failed = int((self.transactions["success"].isin([False]) & ~lost).sum())
+        counts = {name: plural(len(getattr(self, name)), "row") for name in ("transactions", "changes", "events")}
+        counts["transactions"] += f", {failed:,} {'failed on the ledger' if self._committed else 'would fail'}"
+        counts["transactions"] += f", {int(lost.sum()):,} without a result" if lost.any() else ""
+        return counts
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit import frames
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, short_addresses, visible, without_padding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,7 +77,9 @@ def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
         names.setdefault(_struct_name(text), []).append(text)
     close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
     if similar := [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]:
-        warn_caller(f"{statement}; did you mean {' or '.join(visible(text, 120) for text in similar)}?")
+        warn_caller(
+            f"{statement}; did you mean {' or '.join(visible(without_padding(text), 120) for text in similar)}?"
+        )
 
 
 def _struct_name(tag: str) -> str:

@@ -30,16 +30,16 @@ _MAX_DIGEST = 13
 # What frames are about, by kind: a frame with all of these columns begins with them, because terminals have no room for
 # the last ones. The first kind that applies counts.
 FIRST = {
-    "comparison": ("label", "gas_before", "gas_after", "change_percent", "cause", "change", "kind", "explanation"),
+    "comparison": ("label", "kind", "gas_before", "gas_after", "change_percent", "cause", "change", "explanation"),
     "steps": (
-        *("label", "part", "version_after", "gas_before", "gas_after", "cause", "change_percent", "stratum", "way_gas"),
+        *("label", "part", "stratum", "version_after", "gas_before", "gas_after", "cause", "change_percent", "way_gas"),
         *("explanation", "change", "time"),
     ),
-    "levels": ("label", "stratum", "way_gas", "gas_first", "gas_last", "count"),
+    "levels": ("label", "stratum", "way_gas", "version_first", "gas_first", "gas_last", "count"),
     "growth": ("label", "stratum", "part", "per_1000_versions"),
     "mix": ("label", "stratum", "way_gas", "share_before", "share_after"),
     "timeline": ("ledger_version", "time", "kind", "what"),
-    "observations": ("label", "ledger_version", "gas_used", "success", "error_code", "ledger_timestamp"),
+    "observations": ("label", "ledger_version", "source", "gas_used", "success", "error_code", "ledger_timestamp"),
     "forecast": ("label", "part", "now", "forecast", "change", "unit"),
     "paired calls": ("label", "transactions", "cheaper", "same", "dearer", "fails_now"),
     "pairs": ("ledger_version", "pair", "gas_before", "gas_after", "change", "changed_outcome"),
@@ -55,6 +55,7 @@ FIRST = {
         "arguments",
         *("execution_gas_units", "io_gas_units", "storage_fee_octas"),
     ),
+    "values of a table": ("key", "value", "ledger_version", "presence"),
     "failures": ("function", "abort_name", "count", "abort_code", "abort_reason"),
     "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
     "state diff": ("type", "address", "resource_type", "fields_changed"),
@@ -65,6 +66,8 @@ FIRST = {
     "gas of a model": ("function", "category", "operation", "internal_gas", "times"),
     "descriptions": ("column", "type", "unit", "meaning"),
 }
+# The last of the first columns that always have room, by kind: with fewer, rows look the same or say nothing.
+_NEEDED_TO = {"steps": "gas_after", "levels": "gas_last"}
 # What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
 _INSTEAD = {
     "resource_type": {"module": "module ", "handle": "table "},
@@ -76,7 +79,7 @@ _LAST = (
     *("version_before", "exact", "head_version", "chain_id", "chain_success", "status", "vm_status", "vm_error_code"),
     "hash",
     *("state_key_hash", "account_address", "creation_number", "sequence_number", "max_gas_amount"),
-    *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
+    *("expiration_timestamp_secs", "payload_type", "payload", "payload_bytes", "orderless", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
     *("nulls", "typing"),
 )
@@ -97,8 +100,8 @@ class ShownFrame:
         Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
         Unit and meaning of each column, if they are known. Notebooks display them.
-    chosen : bool
-        Whether the caller chose the columns, which are then all displayed.
+    needed : int
+        Number of leading columns that are always displayed: all, if the caller chose them.
     """
 
     columns: tuple[str, ...]
@@ -106,7 +109,7 @@ class ShownFrame:
     note: str
     numbers: frozenset[int] = frozenset()
     facts: tuple[dict[str, str], ...] = ()
-    chosen: bool = False
+    needed: int = 1
 
     def __repr__(self) -> str:
         return self.fitted(terminal_width())
@@ -114,7 +117,7 @@ class ShownFrame:
     def fitted(self, width: int) -> str:
         """Return the table as text of so many characters a line, without the columns that do not fit."""
         columns = [*zip(self.columns, *self.rows, strict=True)]
-        kept = fitted_columns(columns, width, right=self.numbers, chosen=self.chosen)
+        kept = fitted_columns(columns, width, right=self.numbers, needed=self.needed)
         note = self._note([name for place, name in enumerate(self.columns) if place not in kept])
         right = {n for n, place in enumerate(kept) if place in self.numbers}
         return "\n".join([*text_table(zip(*kept.values(), strict=True), right=right), fill(f"[{note}]", width)])
@@ -123,9 +126,9 @@ class ShownFrame:
         return f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note
 
     def _repr_html_(self) -> str:
-        most = len(self.columns) if self.chosen else _MAX_HTML
+        most = max(self.needed, _MAX_HTML)
         columns = [*zip(self.columns, *self.rows, strict=True)][:most]
-        low = {*range(most)} - {*fitted_columns(columns, _PAGE, right=self.numbers, chosen=self.chosen)}
+        low = {*range(most)} - {*fitted_columns(columns, _PAGE, right=self.numbers, needed=self.needed)}
         rows = [[escape(cell) for cell in row[:most]] for row in self.rows]
         heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts[:most], strict=True)]
         table = html_table(rows, head=heads, right=self.numbers, one_line=low)
@@ -222,6 +225,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     left_out = f"; without values: {listed((names[place] for place in empty), _MAX_NAMED)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
     shown += _all_failed(frame)
+    last = _NEEDED_TO.get(_kind(names))
+    ends = [n for n, place in enumerate(places, 1) if columns is not None or names[place] == last]
     types = [frame.dtypes.iloc[place] for place in places]
     return ShownFrame(
         columns=tuple(names[place] for place in places),
@@ -229,7 +234,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         note=shown + left_out,
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
-        chosen=columns is not None,
+        needed=max(ends, default=1),
     )
 
 
@@ -261,6 +266,11 @@ def _all_failed(frame: pd.DataFrame) -> str:
     return f"; all of them failed ({codes}), see error_message"
 
 
+def _kind(names: Sequence[str]) -> str:
+    """Return what a frame with these columns is about, as in `FIRST`; empty if that is not known."""
+    return next((kind for kind, begin in FIRST.items() if set(begin) <= set(names)), "")
+
+
 def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     """Return the positions of the columns to show, in order: what the frame is about, the others, identifiers."""
     names = list(map(str, frame.columns))
@@ -271,7 +281,7 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
             hint = f"; {meant} It has " if meant else "; it has "
             raise InputError(f"the frame has no column {absent[0]!r}{hint}{', '.join(names)}")
         return [names.index(name) for name in wanted]
-    first = next((begin for begin in FIRST.values() if set(begin) <= set(names)), ())
+    first = FIRST.get(_kind(names), ())
     facts = frame.attrs.get("toolkit", {})  # a field of a resource or an event is not an identifier of the toolkit's
     last = [name for name in _LAST if facts.get(name, {}).get("typing", "schema") == "schema"]
     request = frame.iloc[:, names.index("request")] if "request" in names else None

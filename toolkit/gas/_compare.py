@@ -13,6 +13,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, overload
 
 from toolkit._present.messages import shorten
+from toolkit._present.tables import terminal_width
 from toolkit.client._http import NETWORKS
 from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows, plain_rows
@@ -252,7 +253,7 @@ class Comparison:
         return sentences.shown_calls(self, name, gate)
 
     def __repr__(self) -> str:
-        return sentences.comparison_text(self)
+        return sentences.comparison_text(self, width=terminal_width())
 
     def _repr_html_(self) -> str:
         return sentences.comparison_html(self)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.tables import terminal_width, wrapped
 from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Source
@@ -170,7 +171,7 @@ class Gate:
         return "passed" if self.passed else "could not judge"
 
     def __repr__(self) -> str:
-        return "\n".join(sentences.gate_lines(self, label_text))
+        return wrapped("\n".join(sentences.gate_lines(self, label_text)), terminal_width())
 
 
 def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:

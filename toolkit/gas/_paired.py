@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.tables import terminal_width
 from toolkit._present.text import listed, plural
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._node import Node, connect
@@ -158,7 +159,7 @@ class PairedComparison:
         return sentences.shown_pairs(self, name)
 
     def __repr__(self) -> str:
-        return sentences.comparison_text(self)
+        return sentences.comparison_text(self, width=terminal_width())
 
     def _repr_html_(self) -> str:
         return sentences.comparison_html(self)

@@ -114,7 +114,7 @@ def joined(
     return np.insert(versions, change, versions[change]), np.insert(values, change, before)
 
 
-def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
+def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str, source: str) -> None:
     """Check that a frame has columns.
 
     Parameters
@@ -123,19 +123,18 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
     columns : sequence of str
     what : str
         What requires them, in the plural, for the message.
+    source : str
+        Where users get such a frame, such as ``run.steps``.
 
     Raises
     ------
     SchemaError
-        Names the first missing column and the columns of the frame.
+        Names the first missing column, where to get the frame, and the columns of this one.
     """
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        got = visible(", ".join(map(str, frame.columns)) or "none")
-        raise SchemaError(
-            f"{what} need the column {missing[0]!r}; this frame has: {got}. Pass the frame as returned by the toolkit.",
-            column=missing[0],
-        )
+        text = f"{what} need the column {missing[0]!r}: expected {source}, got {described(frame)}"
+        raise SchemaError(text, column=missing[0])
 
 
 # readings in other forms ----------------------------------------------------------------------------------------------
@@ -343,7 +342,7 @@ def series_of(observations: pd.DataFrame, calls: Sequence[str] | None = None) ->
     InputError
         If `calls` contains a label that the frame does not have.
     """
-    require(observations, _GAS_COLUMNS, what="figures of gas by version")
+    require(observations, _GAS_COLUMNS, what="figures of gas by version", source="run.observations")
     order = call_order(observations, calls)
     labels = [str(label) for label in observations["label"].unique()]
     names = dict(zip(labels, function_names(labels), strict=True))

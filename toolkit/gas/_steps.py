@@ -458,7 +458,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     SchemaError
         If a column of `STEP_COLUMNS` is missing.
     """
-    require(steps, STEP_COLUMNS, what="summaries of changes")
+    require(steps, STEP_COLUMNS, what="summaries of changes", source="run.steps")
     if steps.empty:
         return steps.assign(count=pd.Series(dtype="int64"))
     keys = ["label", *(name for name in ("source", "node") if name in steps.columns)]

@@ -12,7 +12,7 @@ from enum import Enum, member
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table, text_table
+from toolkit._present.tables import NO_TERMINAL, fitted_columns, html_table, text_table, wrapped
 from toolkit._present.text import (
     PERCENT,
     counted,
@@ -177,16 +177,21 @@ def call_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["label"], row["source"], row["node"]
 
 
-def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
-    """Return a comparison, and the verdict of its gate, for a terminal."""
+def comparison_text(
+    comparison: Comparison | PairedComparison, gate: Gate | None = None, *, width: int = NO_TERMINAL
+) -> str:
+    """Return a comparison, and the verdict of its gate, for a terminal; if it is narrow, versions have no column."""
     here = comparison.shown(label_text, gate)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     rows = [(f"{'  ' * row.is_part}{row.cells[0]}", *row.cells[1:]) for row in here.rows]
-    table = text_table(rows, head=here.head, numbers_from=1, indent="  ")
+    columns = [*zip(here.head, *rows, strict=True)]
+    fitted = fitted_columns(columns, width - 2, right=range(1, len(columns)), needed=len(columns) - 1)
+    table = text_table(zip(*fitted.values(), strict=True), numbers_from=1, indent="  ")
     causes = cause_lines(here, label_text)
     causes = ["causes:", *(f"  {line}" for line in causes)] if causes else []
-    return "\n".join([*lines, "", here.counts, *(table if here.rows else ()), *causes, *here.all_lines])
+    above, below = (wrapped("\n".join(some), width) for some in ([*lines, "", here.counts], [*causes, *here.all_lines]))
+    return "\n".join(filter(None, [above, *(table if here.rows else ()), below]))
 
 
 def comparison_html(comparison: Comparison | PairedComparison) -> str:

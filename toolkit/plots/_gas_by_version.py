@@ -123,7 +123,8 @@ def gas_by_version(
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
         Whether to draw a legend and the names at the ends of lines. If the legend would take up about half the height
-        of the axes, it lists only the calls; if that is not enough, their names are cut, or it is omitted.
+        of the axes, it lists only the calls, and marks beside them if there is room; if that is not enough, names are
+        cut, or it is omitted.
         `Axes.legend` draws one with all entries.
 
     Returns
@@ -154,9 +155,9 @@ def gas_by_version(
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
     steps = pd.DataFrame(columns=list(STEP_COLUMNS)) if steps is None else steps
-    require(steps, STEP_COLUMNS, what="marks of steps")
+    require(steps, STEP_COLUMNS, what="marks of steps", source="run.steps")
     if levels is not None:
-        require(levels, LEVEL_COLUMNS, what="level lines")
+        require(levels, LEVEL_COLUMNS, what="level lines", source="run.levels")
     gas_label = style.gas_label(model=is_model(observations))
     first, last = _span(found)
     alone = (

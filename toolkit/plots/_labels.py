@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.legend import Legend
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
@@ -213,11 +214,15 @@ def _place_captions(
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
     low, width, height = place or (box.x0 * pt, box.width * pt, box.height * pt)
     taken: list[list[tuple[float, float]]] = [[] for _ in range(2 if height > MIN_TWO_ROWS else 1)]
-    lines: list[tuple[Line2D, float]] = []
+    rows: dict[int, float] = {}  # where each ends, in points below the top
+
+    def across(x: float) -> float:
+        return low + width * float((ax.transScale + ax.transLimits).transform((x, 1))[0])
+
     for text, line in drawn:
         text.set_visible(True)  # a hidden text has no extent
         half, size = text.get_window_extent().width * pt / 2, float(text.get_fontsize())
-        middle = low + width * float((ax.transScale + ax.transLimits).transform((text.xy[0], 1))[0])
+        middle = across(text.xy[0])
         # At an edge, it is beside its line, which would otherwise cross it.
         beside, shift = half + size / 2, 0.0
         if middle - half < low + size / 2 or middle + half > low + width:
@@ -230,10 +235,13 @@ def _place_captions(
         if row is not None:
             taken[row].append(span)
             text.set_position((shift, -1.3 * size * row))
-            lines.append((line, middle))
-    for line, middle in lines:  # ends below the captions that it would cross: a page's ground behind them is not known
-        crossed = [row for row, spans in enumerate(taken, 1) if any(one < middle < end for one, end in spans)]
-        line.set_ydata([0, 1 - 1.3 * size * max(crossed, default=0) / height])
+            rows[row] = 1.3 * size * (row + 1)
+    # Lines end below the captions that they would cross: a page's ground behind them is not known.
+    timeline = [one for one in ax.lines if one.get_gid() == "timeline-line"]
+    for line in [*(line for _, line in drawn), *timeline]:
+        middle, foot = across(np.asarray(line.get_xdata())[0]), np.asarray(line.get_ydata())[0]
+        crossed = [rows[row] for row, spans in enumerate(taken) if any(one < middle < end for one, end in spans)]
+        line.set_ydata([foot, 1 - max(crossed, default=0) / height])
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]], *, wanted: bool = True) -> None:
@@ -257,7 +265,10 @@ def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[s
         named[place] = box, text, [str(n)]
         text.xy, text.xyann = (box.get_x() + box.get_width() / 2, text.xy[1]), (0, 0)
         text.set_horizontalalignment("center")  # in the narrowest boxes, a digit has no margin
-        numbers += ax.plot([], [], " ", label=f"{n}  {names[0 if is_wide(ax) else -1]}")
+        # The shortest name that no other number has; calls of one function differ in their gas.
+        others = [name for other in numbered if other != place for name in boxes[other][2]]
+        label = names[0] if is_wide(ax) else next((name for name in names[::-1] if name not in others), names[0])
+        numbers += ax.plot([], [], " ", label=f"{n}  {label}")
     Placed(ax, partial(_place_names, ax, named))
     legend_below(ax, [*numbers, *rest], wanted=wanted, needed=len(numbers))
 
@@ -306,8 +317,9 @@ def legend_below(
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries. The legend has these only if all entries would take up about half the height of the
-        axes, even in small type; if it is still as tall, their names are cut.
+        Number of leading entries. The legend has only these, and others for which there is room beside them, if all
+        entries would take up about half the height of the axes, even in small type; if it is still as tall, their names
+        are cut.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     width : float, optional
@@ -348,9 +360,22 @@ def legend_below(
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
+            if rows == count:
+                _legend_beside(ax, list(handles[count : 2 * count]), widths, width, place)
             write_note(size, rows)
             return
     write_note(usual, 0)
+
+
+def _legend_beside(ax: Axes, rest: list[Any], widths: Sequence[float], width: float, place: dict[str, Any]) -> None:
+    """Draw as many entries as have room beside the first rows of a legend in one column, whose `widths` are given."""
+    while rest:
+        names, left = [str(one.get_label()) for one in rest], max(widths[: len(rest)])
+        if left + place["fontsize"] * (CHARACTER * max(map(len, names)) + HANDLE) <= width:
+            shift = ScaledTranslation(left / 72, 0, figure_of(ax).dpi_scale_trans)
+            ax.add_artist(Legend(ax, rest, names, **place | {"bbox_transform": place["bbox_transform"] + shift}))
+            return
+        rest.pop()
 
 
 def _columns(widths: Sequence[float], rows: int) -> list[float]:

@@ -33,6 +33,7 @@ TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a 
 _MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the height
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _DAY_S = 86_400.0
+_TIMELINE = "the frame of toolkit.timeline or run.timeline"
 _dates: Any = dates  # it has no types
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -61,7 +62,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
     SchemaError
         If `timeline` lacks a column.
     """
-    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="timeline marks")
+    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="timeline marks", source=_TIMELINE)
     found: list[TimelineMark] = []
     ends = [-np.inf] * _MAX_TIMELINE_ROWS
     rows = sorted(plain_rows(timeline), key=lambda row: int(row["ledger_version"]))
@@ -78,7 +79,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
 
 def schedule_versions(timeline: pd.DataFrame, first: float, last: float) -> list[float]:
     """Return the versions between two at which a gas schedule took effect, ascending; for an interval, its end."""
-    require(timeline, ("ledger_version", "kind"), what="changes of the gas schedule")
+    require(timeline, ("ledger_version", "kind"), what="changes of the gas schedule", source=_TIMELINE)
     changes = timeline.loc[timeline["kind"] == Cause.SCHEDULE, "ledger_version"].to_numpy(dtype=np.float64)
     return sorted({float(version) for version in changes if first < version <= last})
 

@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
 from toolkit._present.notebook import facts_html
-from toolkit.client._fetch import fetch_simulations
+from toolkit.client._fetch import fetch_simulations, fetch_transactions
 from toolkit.client._node import Node, Probe
 from toolkit.wire import EntryFunction, GasBreakdown, SimulationRequest
 
@@ -109,16 +110,30 @@ def test_a_simulation_tells_its_words_escaped(success):
 
 
 def test_batches_tell_their_sizes():
-    """Not every row of every frame: how many there are, and how many failed."""
+    """Not every row of every frame: how many there are, how many would fail, and how many have no result."""
     simulated = user_transaction()
     node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
     calls = [SimulationRequest(EntryFunction("0x1::m::pay", arguments=given), sender="0xa11ce") for given in ([], [1])]
     frames = fetch_simulations(node, calls, progress=False)
-    counts = f"changes: {len(frames.changes)} rows, events: {len(frames.events)} rows"
-    assert repr(frames) == f"SimulationFrames(transactions: 2 rows, 1 failed, {counts})"
+    said = "2 rows, 0 would fail, 1 without a result"
+    assert repr(frames) == f"SimulationFrames(transactions: {said}, changes: 1 row, events: 1 row)"
     page = harmless(frames._repr_html_())
-    assert page.texts[:3] == ["SimulationFrames", "transactions", "2 rows, 1 failed"]
+    assert page.texts[:3] == ["SimulationFrames", "transactions", said]
     assert {"user_transaction", "input_error", "2 rows"} <= set(page.texts)
+
+
+def test_aborts_and_reads_without_a_result_are_told_apart():
+    """What aborted has a result, so it is no failed read; an outcome that is not known is no failure."""
+    node = toolkit.connect()
+    frames = fetch_transactions(node, "4000:4100", progress=False)
+    failed = int((~frames.transactions["success"]).sum())
+    assert failed == 6
+    assert f"101 rows, {failed} failed on the ledger, changes" in repr(frames)
+    taken = SimulationRequest(EntryFunction("0xcafe::registry::register", arguments=["alice"]), sender="0xb0b")
+    assert "1 row, 1 would fail, changes" in repr(fetch_simulations(node, [taken], progress=False))
+    with pytest.warns(UserWarning, match=" 0xcafe::registry::Registered") as told:
+        fetch_transactions(node, "4902", progress=False).events_of("0xcafe::registry::Register")
+    assert "0x00" not in str(told[0].message)
 
 
 def test_a_probe_is_a_table_of_what_was_found():

@@ -242,11 +242,11 @@ class TestExplain:
             "storage_fee_refund_octas": str(10**8 + 900 + 5),
         }
         event = {"guid": V2_EVENT, "sequence_number": "0", "type": FEE_STATEMENT, "data": fee}
-        assert "refund of 1.00000005 APT" in simulated(COIN_INFO, events=[event])[0].explain()
+        assert "(1.00000005 APT) net" in simulated(COIN_INFO, events=[event])[0].explain()
 
     @pytest.mark.parametrize(
         ("symbol", "decimals", "net"),
-        [("GAS", 2, "9 GAS net"), ("MOVE", 8, "0.000009 MOVE net"), ("ZERO", 0, "900 ZERO net")],
+        [("GAS", 2, "900 octas (9 GAS) net"), ("MOVE", 8, "octas (0.000009 MOVE) net"), ("ZERO", 0, "(900 ZERO) net")],
     )
     def test_the_gas_coin_is_the_ledgers_own(self, symbol, decimals, net):
         """Symbol and decimals are those of the coin's own description, never a habit."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolkit
 from toolkit import address, show
 from toolkit._present.text import MINUS, distinct_addresses
 from toolkit.errors import InputError
@@ -205,9 +206,47 @@ def test_parts_of_a_committed_call_are_told_apart():
     """In 80 columns; frames of views have no parts."""
     names = FIRST["steps"]
     rows = [("registrations", part, 3502, 5, 50, "schedule", 900.0) for part in ("execution", "io", "storage")]
-    frame = pd.DataFrame([(*row, "failing, " * 6, None, "because " * 20, 45, None) for row in rows], columns=names)
+    known = dict(
+        zip(
+            ("label", "part", "version_after", "gas_before", "gas_after", "cause"),
+            zip(*rows, strict=True),
+            strict=False,
+        )
+    )
+    strata = ["succeeding, 1 new slot", "failing, " * 6, "succeeding, 2 new slots"]
+    frame = pd.DataFrame(known | {"stratum": strata, "explanation": ["because " * 20] * 3}).reindex(columns=names)
     lines = show(frame).fitted(80).splitlines()
     assert [line.split()[1] for line in lines[:4]] == ["part", "execution", "io", "storage"]
+    assert [line.split()[2] for line in lines[:4]] == ["stratum", "succeeding,", "failing,", "succeeding,"]
+    assert all("3,502" in line and line.endswith("50") for line in lines[1:4])
+
+
+STUDY = toolkit.Study(
+    calls={
+        "vault share price": "0xfa17::vault::share_price",
+        "registrations": {"committed": "0xcafe::registry::register", "versions": "3400:3600"},
+    },
+    versions="3400:3600/3",
+)
+
+
+def test_rows_are_told_apart_in_80_columns():
+    """By their kind, version, stratum, part and source; what a table holds is there too."""
+    node = toolkit.connect()
+    run = STUDY.run(progress=False)
+    handle = node.view("0xcafe::registry::handle").value
+    read = {"versions": [1000, 4999], "owner": "0xcafe", "progress": False}
+    frames = {
+        ("kind", "gas_after"): toolkit.compare(run.at(3450), run.at(3590)).calls,
+        ("part", "stratum", "version_after", "gas_before", "gas_after"): run.steps,
+        ("stratum", "version_first", "gas_first", "gas_last"): run.levels,
+        ("value", "ledger_version", "presence"): toolkit.fetch_table_items(node, handle, ["alice", "nobody"], **read),
+        ("ledger_version", "source", "gas_used"): run.observations,
+    }
+    for wanted, frame in frames.items():
+        lines = show(frame).fitted(80).splitlines()
+        assert set(wanted) <= {*lines[0].split()}
+        assert max(map(len, lines)) <= 80
 
 
 def test_rows_are_not_high_because_of_what_scrolling_shows():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -374,5 +375,25 @@ def test_transactions_are_not_new_because_a_run_has_another_node():
     alone = Study(calls=REGISTER, node="embedded", versions="300:310").run(progress=False)
     for before, after in ((alone, both), (both, alone)):
         shared = compared(before, after).calls.set_index("node").loc["embedded"]
-        assert shared["kind"] == "unreachable"
+        assert shared["kind"] == "not compared"
         assert "both sides end at version 4,900" in shared["not_judged"]
+
+
+def test_text_fits_the_terminal(monkeypatch):
+    """Sentences are wrapped, and names shortened; numbers are whole, and a file has everything."""
+    calls = {
+        "the price of one share of the vault": "0xfa17::vault::share_price",
+        "registrations": {"committed": "0xcafe::registry::register", "versions": "2990:3600"},
+    }
+    run = Study(calls=calls, versions="2990:3600/60").run(progress=False)
+    comparison = compare(run.at(3400), run.at(3590))
+    full = repr(comparison)
+    monkeypatch.setattr("sys.stdout", sys.__stdout__)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = repr(comparison)
+    assert max(map(len, full.splitlines())) > 80
+    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, repr(comparison.gate("5%")).splitlines())) <= 80
+    gas = comparison.calls.set_index("label").loc[next(iter(calls)), ["gas_before", "gas_after"]]
+    [line] = [line for line in shown.splitlines() if line.startswith("  the price of")]
+    assert {str(one) for one in gas} <= {*line.split()}

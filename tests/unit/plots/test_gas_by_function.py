@@ -104,3 +104,15 @@ def test_a_flame_is_drawn_from_the_top_down_without_slivers() -> None:
     assert ax.get_title().endswith(": 3 gas units")
     more = toolkit.plots.flame(Profile(Call("transaction", 1, own=500_000)), Profile(tree))
     assert "transaction +2.5" in {text.get_text() for text in more.texts}  # with as many decimals as in the title
+
+
+def test_numbered_calls_of_one_function_differ_in_the_legend() -> None:
+    """Of functions with one name, the module is named; of one function, the gas."""
+    loads = {name: Call(name, 1, own=700_000) for name in ("0x1::table::load", "0x1::big::load", "0x1::big::keep")}
+    below = Call(
+        "0x1::shop::sell", 1, own=4_000_000, children={"0x1::table::load": Call("0x1::table::load", 1, own=800_000)}
+    )
+    tree = Call("transaction", 1, own=1_000_000, children=loads | {"0x1::shop::sell": below})
+    ax = toolkit.plots.flame(Profile(tree), figsize=(4, 3))
+    numbered = [text.get_text().split("  ")[1] for text in ax.get_legend().get_texts() if "  " in text.get_text()]
+    assert sorted(numbered) == ["big::load", "keep", "table::load 0.7", "table::load 0.8"]

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 import toolkit
 from tests.unit.plots import synthetic_run
@@ -496,9 +497,13 @@ def test_an_interval_of_a_timeline_is_a_band_with_a_hollow_mark() -> None:
 
 
 def test_a_frame_that_is_not_a_timeline_is_refused() -> None:
-    """The missing column is named."""
+    """The missing column is named, and where the frame comes from."""
     with pytest.raises(SchemaError, match="timeline marks need the column 'kind'"):
         gas_by_version(synthetic_run.observations(), timeline=timeline().drop(columns="kind"))
+    observations = synthetic_run.observations()
+    for name in ("steps", "levels"):
+        with pytest.raises(SchemaError, match=rf"expected run\.{name}, got a frame with the columns"):
+            gas_by_version(observations, **{name: observations})
 
 
 def shown_dates(ax: Axes) -> list[str]:
@@ -671,3 +676,44 @@ def test_a_mark_of_the_timeline_without_a_caption_is_in_the_legend() -> None:
     both, one = (gas_by_version(frame, steps=steps, timeline=those, calls=calls) for those in (timeline, timeline[:1]))
     assert Cause.SCHEDULE.label in [text.get_text() for text in both.get_legend().get_texts()]
     assert one.get_legend() is None
+
+
+def test_no_line_crosses_the_caption_above_it() -> None:
+    """Lines of the timeline end below it, as those of steps do."""
+    frame, steps = synthetic_run.observations(), synthetic_run.steps()
+    rows = [(at - 1, at, "schedule", True) for at in (synthetic_run.TENFOLD,)]
+    timeline = pd.DataFrame(rows, columns=["version_before", "ledger_version", "kind", "exact"])
+    ax = gas_by_version(frame, steps=steps, timeline=timeline)
+    ax.figure.draw_without_rendering()
+    captions = [text.get_window_extent() for text in artists(ax, "caption") if text.get_visible()]
+    lines = [line for gid in ("timeline-line", "caption-line") for line in artists(ax, gid) if line.get_visible()]
+    tops = [line.get_transform().transform(line.get_xydata())[-1] for line in lines]
+    assert any(box.x0 < x < box.x1 for box in captions for x, _ in tops)
+    assert all(y <= box.y0 + 1 for box in captions for x, y in tops if box.x0 < x < box.x1)
+
+
+def test_marks_have_the_room_beside_the_names_of_a_tall_legend() -> None:
+    """In small axes, the legend has a row for each call; causes are not left out for that."""
+    calls = {
+        "vault share price": "0xfa17::vault::share_price",
+        "desk quote": toolkit.ViewFunction("0xde5c::desk::quote", [10]),
+        "order book depth": "0xb00c::order_book::depth",
+        "deposits": {"committed": "0xfa17::vault::deposit", "versions": "3300:3700"},
+        "registrations": {"committed": "0xcafe::registry::register", "versions": "3300:3700"},
+    }
+    run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("0:-1")).run(progress=False)
+    about = {"steps": run.steps, "levels": run.levels, "timeline": run.timeline}
+    ax = gas_by_version(run.observations, **about, x="both", figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    legends = [one for one in ax.get_children() if isinstance(one, Legend)]
+    boxes = [one.get_window_extent() for one in legends]
+    assert len(legends) == 2
+    named = {text.get_text() for one in legends for text in one.get_texts()}
+    drawn = {
+        Cause.of(mark.get_gid().removeprefix("change-")).label for mark in ax.lines if "change-" in str(mark.get_gid())
+    }
+    captioned = {text.get_text().split(" ", 1)[1] for text in artists(ax, "caption") if text.get_visible()}
+    assert drawn <= named | captioned
+    texts = [text.get_window_extent() for one in legends for text in one.get_texts()]
+    assert not any(one.overlaps(other) for n, one in enumerate(texts) for other in texts[:n])
+    assert all(box.x1 <= ax.figure.bbox.x1 for box in boxes)

@@ -91,7 +91,7 @@ def test_chosen_columns_are_never_left_out():
     """Their texts are shortened; numbers are not."""
     columns = [["a", "x" * 70], ["b", "y" * 70], ["c", "z" * 70], ["gas", "123,456"]]
     assert list(fitted_columns(columns, 40, right={3})) == [0]
-    kept = fitted_columns(columns, 40, right={3}, chosen=True)
+    kept = fitted_columns(columns, 40, right={3}, needed=len(columns))
     assert list(kept) == [0, 1, 2, 3]
     assert max(map(len, text_table(zip(*kept.values(), strict=True)))) <= 40
     assert kept[3][1] == "123,456"
