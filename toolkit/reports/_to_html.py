@@ -32,8 +32,8 @@ from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment, put
-from toolkit.reports._to_markdown import comparison_markdown, render_markdown
-from toolkit.reports._verdict import verdict_content, verdict_html
+from toolkit.reports._to_markdown import render_markdown
+from toolkit.reports._verdict import verdict_content, verdict_html, verdict_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,7 +131,7 @@ def _data_uri(text: str) -> str:
 RENDERERS = {".html": render, ".htm": render, ".md": render_markdown, ".json": to_programs.render}
 COMPARISON_FORMATS: dict[str, Callable[[Comparison | PairedComparison, Gate | None], str]] = {
     "text": lambda comparison, gate: comparison_text(comparison, gate) + "\n",
-    "markdown": comparison_markdown,
+    "markdown": verdict_markdown,
     "html": verdict_html,
     "json": to_programs.comparison_json,
     "github": to_programs.comparison_annotations,
