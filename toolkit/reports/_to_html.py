@@ -99,7 +99,7 @@ def _figures(data: ReportData) -> dict[str, object]:
         "overview": _overview(data, parts, colours),
         "overview_calls": len(overview),
         "calls": [
-            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _HEIGHT)))
+            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _height(data, [name]))))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),
@@ -209,13 +209,20 @@ def _overview(
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
     few = data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)]
-    height = _HEIGHT + 0.2 * max((len(part) for part in parts if len(part) > 1), default=0)
+    height = max((_height(data, part) for part in parts), default=_HEIGHT)
     figures = []
     for place, part in enumerate(parts):
         steps = data.steps if len(part) <= MAX_TOGETHER else few
         name = part[0] if len(part) == 1 else f"{len(part)} calls"
         figures.append((name, _by_version(data, part, steps, colours, (f"overview{place}", height))))
     return figures
+
+
+def _height(data: ReportData, labels: Sequence[str]) -> float:
+    """Return the height of a figure in inches, with room for a legend if it has several lines."""
+    strata = data.levels.groupby("label")["stratum"].nunique()
+    lines = sum(max(strata.get(label, 0), 1) for label in labels)
+    return _HEIGHT + 0.2 * lines * (lines > 1)
 
 
 def _by_version(
