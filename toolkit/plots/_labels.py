@@ -324,7 +324,7 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     whole = [name.replace("\n", ", ") for name in names]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.5), (0.8, 1, 0.5))]
+    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5))]
     # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
     for cut, (count, smaller, most, share) in product((False, True), sizes):
         size = usual * smaller
