@@ -17,6 +17,7 @@ import toolkit
 from toolkit import cli
 from toolkit.cli import _comparisons, _console
 from toolkit.client._http import NETWORKS
+from toolkit.gas._observations import Source
 
 ROOT = typer.main.get_command(cli.app)
 
@@ -233,3 +234,14 @@ def test_the_help_and_the_readme_name_every_exit_code_of_the_code():
     codes = {0, cli.BAD_INPUT, cli.REFUSED, cli.UNREACHABLE, cli.STOPPED, cli.INTERNAL, cli.INTERRUPTED, cli.UNHEARD}
     codes |= {_comparisons.REGRESSED, _comparisons.NOT_JUDGED}
     assert {int(number) for number in re.findall(r"^  (\d+) ", cli.EXIT_CODES, re.MULTILINE)} == codes
+
+
+def test_the_help_of_compare_names_every_source(command):
+    """Each is a value of --source."""
+    words = command("compare", "--help").stdout.replace(",", " ").replace(";", " ").split()
+    assert set(Source) <= {*words}
+
+
+def test_the_help_breaks_no_name_at_its_hyphen(command):
+    """The lines are 80 characters wide, so the name of the distribution would be cut in two."""
+    assert not [line for line in command("--help").stdout.splitlines() if line.endswith("-")]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.integration.test_cli import one_clear_line
+from toolkit import Run
 
 
 def test_the_starter_plans_and_runs_as_it_is(command, tmp_path):
@@ -85,6 +86,16 @@ def test_versions_that_do_not_exist_are_a_note_of_the_run(command, tmp_path):
     again = command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
     (note,) = json.loads(again.stdout)["notes"]
     assert "99,999" in note
+
+
+def test_the_last_line_has_the_versions_observed(command, tmp_path):
+    """A committed call with versions of its own has transactions at some of them only."""
+    call = '[[call]]\ncommitted = "0xcafe::registry::register"\nversions = "3000:3200"\n'
+    (tmp_path / "study.toml").write_text(f'[versions]\nplan = "3100:3101"\n{call}')
+    done = command("study", "run", "study.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    observed = Run.load(tmp_path / "run").observations["ledger_version"]
+    assert (observed.min(), observed.max()) != (3_000, 3_200)
+    assert f"at versions {observed.min():,} to {observed.max():,}: run" in done.stdout
 
 
 def test_calls_that_cannot_be_made_are_named_before_anything_is_read(command, tmp_path):

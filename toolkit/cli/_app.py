@@ -30,7 +30,7 @@ def app(
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 0,
     no_browser: Annotated[bool, Option("--no-browser", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Open the workbench, with forms for all requests, in a browser until Ctrl-C. Requires ledger-toolkit[app].
+    """Open the workbench, with forms for all requests, in a browser until Ctrl-C. Requires the extra [app].
 
     The server listens on 127.0.0.1 and requires the token in the printed address. The page loads nothing from other
     hosts.

@@ -598,7 +598,7 @@ def sql(
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Query an archive in SQL. Requires DuckDB: ledger-toolkit[archive].
+    """Query an archive in SQL. Requires the extra [archive].
 
     The query sees the archive's tables and nothing else: no files, no databases, no network.
 

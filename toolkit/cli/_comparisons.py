@@ -55,7 +55,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
-        str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
+        str | None, Option(help="view@version, simulate@version, simulate@now or committed; A,B compares two sources.")
     ] = None,
     form: Annotated[Format | None, Option("--format", help="Format; by default, from the extension of --out.")] = None,
     out: Annotated[

@@ -181,12 +181,13 @@ def _notes(run: Run) -> list[str]:
 
 
 def _counts_text(run: Run) -> str:
-    """Return the number of steps, observations and failures of a run, the versions of its plan, and its folder."""
+    """Return the number of steps, observations and failures of a run, the versions observed, and its folder."""
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
-    ends = [at for node in run.record.nodes for at in (node.first, node.last, *(node.committed_span or ()))]
-    return f"{plural(len(run.steps), 'step')} in {observations} at {version_span(min(ends), max(ends))}: {run.path}"
+    versions = run.observations["ledger_version"]
+    at = f" at {version_span(versions.min(), versions.max())}" if len(versions) else ""
+    return f"{plural(len(run.steps), 'step')} in {observations}{at}: {run.path}"
 
 
 def study_new(

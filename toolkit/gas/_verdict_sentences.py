@@ -64,7 +64,6 @@ MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
-_PARTS = {part.column: f"{part} ({'octas' if part.in_octas else 'gas units'})" for part in Part}
 _ALIKE = (Kind.UNCHANGED, Kind.UNCERTAIN)
 # Columns in gas units of a row, and the means that a committed call has of them; octas are shown without decimals.
 _MEANS = {"gas": "gas_used"} | {part.column: part.column for part in Part if not part.in_octas}
@@ -79,12 +78,17 @@ def quoted(labels: Iterable[str]) -> str:
 
 
 class ShownRow(NamedTuple):
-    """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain."""
+    """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain.
+
+    `part` is the part of the gas that the row shows, and `counts` what a line says of a committed call without a row.
+    """
 
     call: tuple[str, str, str]
     cells: tuple[str, ...]
     is_part: bool = False
     is_uncertain: bool = False
+    part: Part | None = None
+    counts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +114,16 @@ class Shown:
     def parts_note(self) -> str:
         """Why the parts do not add up; empty if the table has none."""
         rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
-        return f"parts: only those that changed; {rounded}" if any(row.is_part for row in self.rows) else ""
+        return f"parts: only those that changed; {rounded}" if any(row.part for row in self.rows) else ""
 
     @property
     def all_lines(self) -> list[str]:
-        """The lines, one on the parts in the table, and one that names the calls that are unchanged."""
-        labels = ", ".join(dict.fromkeys(row.cells[0] for row in self.unchanged if not row.is_part))
-        unchanged = f"{Kind.UNCHANGED}: {labels}" if labels else ""
-        return [line for line in (self.parts_note, *self.lines, unchanged) if line]
+        """The lines, one on the parts in the table, and those that name the calls that are unchanged."""
+        calls = [row for row in self.unchanged if not row.is_part]
+        labels = ", ".join(dict.fromkeys(row.cells[0] for row in calls if not row.counts))
+        counted = [f"{row.cells[0]}: {row.counts}" for row in calls if row.counts]
+        unchanged = [f"{Kind.UNCHANGED}: {text}" for text in (labels, *counted) if text]
+        return [line for line in (self.parts_note, *self.lines, *unchanged) if line]
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
@@ -214,6 +220,7 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
     gas: tuple[Any, Any] = row["gas_before"], row["gas_after"]
     if paid is not None and exact and row["change"] is not None:
+        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]
         sides = {"before": paid.before.means, "after": paid.after.means}
         means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
         row = {**row, **means}
@@ -221,7 +228,7 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
-    outcomes = [_outcome_text(row, side, name) for side in ("before", "after")]
+    outcomes = [_outcome_text(row, side, name, paid) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else _difference(change)
     # Of whole means, as a snapshot stores them, the percentage would be wrong; that of the fee is below.
     relative = relative_change(*gas) if change and row["gas_before"] and exact else ""
@@ -231,8 +238,9 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
     versions = version_range(ends[0], ends[-1]) if ends else ""
     call = call_of(row)
+    counts = "" if paid is None else _counts_text(paid.before, paid.after, bounds_text(100 * paid.low, 100 * paid.high))
     cells = (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions)
-    yield ShownRow(call, cells, is_uncertain=uncertain)
+    yield ShownRow(call, cells, is_uncertain=uncertain, counts=counts)
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
@@ -241,11 +249,13 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
         relative = ratio if bounds in {"", ratio} else f"{ratio} ({bounds})"
         yield ShownRow(call, (price, *map("{:,}".format, fees), rise, relative, ""), is_part=True)
-    for column, part in _PARTS.items():
+    for part in Part:
+        column = part.column
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:
-            cells = (f"of which {part}", number(before), number(after), _difference(after - before), "", "")
-            yield ShownRow(call, cells, is_part=True)
+            unit = "octas" if part.in_octas else "gas units"
+            cells = (f"of which {part} ({unit})", number(before), number(after), _difference(after - before), "", "")
+            yield ShownRow(call, cells, is_part=True, part=part)
 
 
 def _difference(value: float) -> str:
@@ -265,7 +275,7 @@ def by_size(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(calls, key=order, reverse=True)
 
 
-def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
+def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer, paid: FeeChange | None) -> str:
     error, gas = row[f"error_{side}"], row[f"gas_{side}"]
     if error is not None:
         return f"{'refused' if row[f'success_{side}'] is None else 'fails'} ({name(error)})"
@@ -273,7 +283,9 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
         return ""
     if row["not_judged"]:
         count = row[f"count_{side}"]
-        return "" if count is None else plural(count, "transaction")
+        fees = paid and (paid.before if side == "before" else paid.after)
+        succeeded = f", {len(fees.octas):,} succeeded" if fees and fees.failed else ""
+        return "not called" if count == 0 else f"{plural(count, 'transaction')}{succeeded}" if count else ""
     text = "no gas reported" if gas is None else number(gas)
     if row[f"success_{side}"] is not False:
         return text
@@ -440,12 +452,12 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
         rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
-        advice = "wait for more" if two.more is More.WAIT else two.more
+        advice = "wait for more" if two.more is More.WAIT else _more_text(two, "after")
         return rose if failed else f"more transactions fail ({counts}), which may be chance: {advice}"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
         return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
-    more = f"; about {judgement.more:,} more would do" if judgement.more else ""
+    more = f"; about {judgement.more:,} more on each side would do" if judgement.more else ""
     return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
 
 
@@ -462,14 +474,22 @@ def quantile_text(quantile: str, fees: FeeChange) -> str:
 def few_text(fees: FeeChange) -> str:
     """Say that too few transactions succeeded to compare them."""
     counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-    few = fees.before if len(fees.before.octas) < MIN_SURE_CALLS else fees.after
-    return f"too few transactions succeeded ({counts}); {few.more}"
+    few = (fees.before, "before") if len(fees.before.octas) < MIN_SURE_CALLS else (fees.after, "after")
+    return f"too few transactions succeeded ({counts}); {_more_text(*few)}"
+
+
+def _more_text(fees: Fees, side: str) -> str:
+    return f"{fees.more} for the {side} side" if fees.more is More.LATER else fees.more
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
+    means = f"from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')}"
+    return f"the mean fee went {means} ({_counts_text(one, two, bounds)})"
+
+
+def _counts_text(one: Fees, two: Fees, bounds: str) -> str:
     counts = f"{len(one.octas):,} and {plural(len(two.octas), 'transaction')}"
-    bounds = f"{bounds}; " if bounds else ""
-    return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}{counts})"
+    return f"{bounds}; {counts}" if bounds else counts
 
 
 def _not_called_text(first: int, last: int) -> str:

@@ -334,8 +334,9 @@ def legend_below(
     width = (width or free_width(ax)) + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
+    whole = [name.replace("\n", ", ") for name in names]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 0.3), (0.8, 0.5))]
+    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5))]
     below = 1.25 * (ticks * lines + label) + 14
 
     def write_note(size: float, rows: int) -> None:
@@ -344,17 +345,21 @@ def legend_below(
             write(ax, note, (0, -strip), gid="note", offset=(-left, -below - 1.6 * size * rows), **look)
 
     # Names that are cut look alike, so other entries go before names are cut, and those that are cut are small.
-    for cut, (count, smaller, share) in product((False, True), sizes):
+    for cut, (count, smaller, most, share) in product((False, True), sizes):
         size = usual * smaller
         columns = max(np.ceil(count * 1.4 * size / (0.5 * height)), 1)
         limit = max(int((width / (columns if cut else 1) / size - HANDLE) / CHARACTER) - 1, MIN_CUT)
         shown = [in_one_line(name, limit) for name in names[:count]]
-        if smaller == 1 and shown != [name.replace("\n", ", ") for name in names[:count]]:
+        if most > 1:  # one below the other, of which at least one has several lines
+            shown = [in_lines(name, limit) for name in whole[:count]]
+        if smaller == 1 and (shown == whole[:count]) == (most > 1):
             continue
-        widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
-        fitting = (rows for rows in range(1, count + 1) if sum(_columns(widths, rows)) <= width)
+        lengths = [max(map(len, name.split("\n"))) for name in shown]
+        widths = [size * (CHARACTER * length + HANDLE) for length in lengths]
+        fitting = (rows for rows in range(1 if most == 1 else count, count + 1) if sum(_columns(widths, rows)) <= width)
         rows = next(fitting, count if cut else 0)
-        if rows and rows * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
+        tall = rows + sum(name.count("\n") for name in shown)
+        if rows and tall * 1.4 * size < share * height:  # a taller legend would leave too little of the axes
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
@@ -362,7 +367,7 @@ def legend_below(
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
             if rows == count:
                 _legend_beside(ax, list(handles[count : 2 * count]), widths, width, place)
-            write_note(size, rows)
+            write_note(size, tall)
             return
     write_note(usual, 0)
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 class Provenance:
     """The origin of the observations, with entries from the manifest of the run.
 
-    `schedules` describes the gas schedule of each node at the first and the last version.
+    `schedules` describes the gas schedule of each node at the first and the last version of its plan; calls with
+    versions of their own may have been observed beyond these.
     """
 
     nodes: tuple[str, ...]

@@ -32,8 +32,8 @@ from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment, put
-from toolkit.reports._to_markdown import comparison_markdown, render_markdown
-from toolkit.reports._verdict import verdict_content, verdict_html
+from toolkit.reports._to_markdown import render_markdown
+from toolkit.reports._verdict import verdict_content, verdict_html, verdict_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,7 +99,7 @@ def _figures(data: ReportData) -> dict[str, object]:
         "overview": _overview(data, parts, colours),
         "overview_calls": len(overview),
         "calls": [
-            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _HEIGHT)))
+            (name, _by_version(data, [name], data.steps, colours, (f"call{place}", _height(data, [name]))))
             for place, name in enumerate(shown[:MAX_CALLS])
         ],
         "left_out": len(shown[MAX_CALLS:]),
@@ -131,7 +131,7 @@ def _data_uri(text: str) -> str:
 RENDERERS = {".html": render, ".htm": render, ".md": render_markdown, ".json": to_programs.render}
 COMPARISON_FORMATS: dict[str, Callable[[Comparison | PairedComparison, Gate | None], str]] = {
     "text": lambda comparison, gate: comparison_text(comparison, gate) + "\n",
-    "markdown": comparison_markdown,
+    "markdown": verdict_markdown,
     "html": verdict_html,
     "json": to_programs.comparison_json,
     "github": to_programs.comparison_annotations,
@@ -209,13 +209,20 @@ def _overview(
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
     few = data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)]
-    height = _HEIGHT + 0.2 * max((len(part) for part in parts if len(part) > 1), default=0)
+    height = max((_height(data, part) for part in parts), default=_HEIGHT)
     figures = []
     for place, part in enumerate(parts):
         steps = data.steps if len(part) <= MAX_TOGETHER else few
         name = part[0] if len(part) == 1 else f"{len(part)} calls"
         figures.append((name, _by_version(data, part, steps, colours, (f"overview{place}", height))))
     return figures
+
+
+def _height(data: ReportData, labels: Sequence[str]) -> float:
+    """Return the height of a figure in inches, with room for a legend if it has several lines."""
+    strata = data.levels.groupby("label")["stratum"].nunique()
+    lines = sum(max(strata.get(label, 0), 1) for label in labels)
+    return _HEIGHT + 0.2 * lines * (lines > 1)
 
 
 def _by_version(

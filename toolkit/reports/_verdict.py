@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolkit._present.text import plural, relative_change
+from toolkit._present.text import plural, relative_change, version_span
 from toolkit.gas._sentences import change_clause, main_steps, steps_of, versions_text, weightiest
 from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, allowed_text, cause_lines, quantile_text, why_text
 from toolkit.gas.committed._fees import Verdict
@@ -115,10 +116,20 @@ def _who(findings: Sequence[Finding], name: Renderer, of: str = "") -> str:
 
 
 def _why(gate: Gate, steps: Sequence[StepGroup]) -> str:
-    """Return where and why the gas of the calls that regressed changed most."""
+    """Return where and why the gas of the calls that regressed changed; of several steps, the one that made most of it.
+
+    If none did, return how many there are.
+    """
     labels = {one.label for one in gate.regressions}
-    mine = [step for step in steps if labels & {change.label for change in step.changes}]
-    return "".join(f"{', mostly' if len(mine) > 1 else ''} {change_clause(step)}" for step in weightiest(mine, 1))
+    apart = [replace(step, changes=tuple(one for one in step.changes if one.label in labels)) for step in steps]
+    mine = [step for step in apart if step.changes]
+    if not mine:
+        return ""
+    [main] = weightiest(mine, 1)
+    if 2 * main.weight <= sum(step.weight for step in mine):
+        span = min(step.version_after for step in mine), max(step.version_after for step in mine)
+        return f" in {plural(len(mine), 'step')}, {version_span(*span)}"
+    return f"{', mostly' if len(mine) > 1 else ''} {change_clause(main)}"
 
 
 def verdict_content(
@@ -167,9 +178,17 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
     return page.render(verdict_content(comparison, gate), page_colours=page_colours)
 
 
-def verdict_markdown(
-    comparison: Comparison | PairedComparison, gate: Gate | None = None, lines: Sequence[str] = ()
-) -> str:
-    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, `lines`, and each cause once."""
-    content = {**verdict_content(comparison, gate, code, prose, MAX_CAUSES), "lines": lines}
-    return environment().get_template("verdict.md.j2").render(content).strip()
+def verdict_markdown(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
+    """Return the verdict as Markdown: verdict, sides and rule, a table of calls, the other calls, and each cause once.
+
+    Parameters
+    ----------
+    comparison : Comparison or PairedComparison
+    gate : Gate, optional
+
+    Returns
+    -------
+    str
+    """
+    content = verdict_content(comparison, gate, code, prose, MAX_CAUSES)
+    return environment().get_template("verdict.md.j2").render(content).strip() + "\n"

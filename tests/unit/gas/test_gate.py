@@ -25,8 +25,8 @@ from toolkit.gas._study import Study
 from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, _rows, bounds_text, cause_lines, comparison_text
 from toolkit.gas.committed._fees import More, Verdict
 from toolkit.reports._to_html import COMPARISON_FORMATS
-from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
+from toolkit.reports._verdict import verdict_markdown
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-06-01"}
@@ -486,6 +486,25 @@ def test_only_calls_are_listed_as_unchanged():
     assert shown.all_lines[-1] == "unchanged: a, b"
 
 
+def test_a_gate_that_passes_names_what_it_judged(paid):
+    """Of a committed call, how many transactions were compared and the bounds of the rise, in words and in Markdown."""
+    found = between(paid, 2_000, 3_400)
+    judged = found.gate("5%")
+    assert judged.passed
+    assert not found.shown(label_text, judged).rows
+    for form in ("text", "markdown"):
+        last = COMPARISON_FORMATS[form](found, judged).splitlines()[-1]
+        assert "registrations" in last
+        assert last.endswith("; 50 and 228 transactions")
+
+
+def test_the_note_on_parts_needs_a_part(paid):
+    """The row of the fee is none: without a row that names a part, the note would explain nothing."""
+    shown = between(paid, 1_000, 3_000).shown(label_text)
+    assert [str(row.part) for row in shown.rows if row.part] == ["storage"]
+    assert replace(shown, rows=shown.rows[:2]).parts_note == ""
+
+
 def test_simulations_at_the_head_do_not_move_the_end_of_a_side():
     """A side ends where the study does, unless it has nothing else."""
     simulated = row(4_999, label="s", source="simulate@now")
@@ -510,7 +529,7 @@ def test_causes_of_regressions_come_first():
 
 def test_the_markdown_is_one_table(written):
     """Each row has the columns of the head."""
-    text = comparison_markdown(*written)
+    text = verdict_markdown(*written)
     assert text.startswith("**FAILED**")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {8}
@@ -580,11 +599,12 @@ def paid(tmp_path_factory):
 
 
 def test_means_are_not_rounded_before_they_are_compared(paid):
-    """The means of committed calls have decimals; in whole gas units, 0.392 more of 439.25 would be 1 of 439, 0.228 %."""
+    """In whole gas units, 0.39 more of 439.25 would be 1 of 439, 0.228 %; and gas and fee rose by the same share."""
     found = between(paid, 1_000, 3_000)
     shown = found.shown(label_text)
     assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0892\u202f%")
-    assert [round(percent, 4) for percent in found.calls["change_percent"]] == [0.0892]
+    assert shown.rows[1].cells[4].startswith("+0.0892\u202f% (")
+    assert [round(percent, 3) for percent in found.calls["change_percent"]] == [0.089]
     assert "2 gas units" in shown.parts_note
     for form in ("text", "markdown", "html"):
         assert COMPARISON_FORMATS[form](found, None).lower().count(shown.parts_note) == 1
@@ -597,7 +617,9 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
 def test_what_waiting_cannot_add_is_not_waited_for(paid, tmp_path):
     """A requested version and a run compared with itself stay as they are, and so does the beginning of a run."""
     [one] = between(paid, 3_490, 3_500).gate("5%").not_judged
-    assert one.reason.endswith(More.LATER)
+    assert one.reason.endswith(f"(291 before and 3 after); {More.LATER} for the after side")
+    [cells] = [row.cells for row in between(paid, 3_490, 3_500).shown(label_text).rows]
+    assert cells[1:3] == ("353 transactions, 291 succeeded", "3 transactions")
     [same] = compare(paid, paid).gate("5%").not_judged
     assert same.reason == f"both sides end at version 4,999, so they have the same transactions; {More.LATER}"
     [few] = verdict_within(registrations(tmp_path / "few", "3480:4200"))[1].not_judged
@@ -626,7 +648,7 @@ def test_a_waiver_is_part_of_the_headline():
     held = gate(*sides, waivers=[WAIVER | {"call": "b"}])
     comparison = compare(frame(*sides[0]), frame(*sides[1]))
     assert repr(held).splitlines()[0] == "gate passed; 2 calls judged; 1 waived"
-    assert comparison_markdown(comparison, held).startswith("**PASSED**: 1 of 2 calls passed; 1 waived.")
+    assert verdict_markdown(comparison, held).startswith("**PASSED**: 1 of 2 calls passed; 1 waived.")
 
 
 def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():

@@ -304,6 +304,19 @@ def test_names_in_a_legend_are_whole_before_other_entries_are_there() -> None:
     assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
 
 
+def test_a_long_name_in_a_legend_has_several_lines_at_the_usual_size() -> None:
+    """A name that fits into the legend on two lines is neither cut nor small."""
+    frame = synthetic_run.observations()
+    view = frame[frame["label"] == "vault total"]
+    names = ["short", "a name with more words than a line of it has"]
+    ax = gas_by_version(pd.concat([view.assign(label=name) for name in names]), figsize=(3, 3))
+    short, long = ax.get_legend().get_texts()
+    assert (short.get_text(), long.get_text().replace("\n", " ")) == tuple(names)
+    assert long.get_text().count("\n") == 1
+    usual = gas_by_version(view.assign(label="a"), steps=synthetic_run.steps().assign(label="a"), figsize=(3, 3))
+    assert {short.get_fontsize(), long.get_fontsize()} == {usual.get_legend().get_texts()[0].get_fontsize()}
+
+
 def test_end_labels_name_every_series_without_colliding() -> None:
     """Each call is named once at the right, and names do not overlap."""
     frame = synthetic_run.observations()

@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 
 import pytest
 
@@ -14,11 +15,10 @@ from tests.unit.gas.observed import frame, row
 from toolkit._present.text import PERCENT, visible
 from toolkit.gas._compare import compare
 from toolkit.gas._observations import Cause
-from toolkit.gas._steps import step_groups
+from toolkit.gas._steps import StepChange, StepGroup, step_groups
 from toolkit.gas._verdict_sentences import cause_lines
-from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
-from toolkit.reports._verdict import causes_of, verdict_content, verdict_html
+from toolkit.reports._verdict import causes_of, verdict_content, verdict_html, verdict_markdown
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "waived", "reason": "known", "expires": "2026-06-01"}
@@ -82,7 +82,7 @@ def test_a_cause_of_several_calls_is_listed_once(tmp_path):
     gate = comparison.gate("2%")
     places = [(step.version_after, {change.label for change in step.changes}) for step in comparison.steps]
     assert places == [(2252, {"price"}), (3502, {"price", "size"})]
-    for text in (verdict_html(comparison, gate), comparison_markdown(comparison, gate)):
+    for text in (verdict_html(comparison, gate), verdict_markdown(comparison, gate)):
         assert text.count("set_gas_schedule") == text.count("publish_package_txn") == 1
         assert ": embedded, version 2,251, read " in text
         assert ": embedded, version 3,502, read " in text
@@ -100,7 +100,7 @@ def test_a_cause_is_in_the_annotation_and_the_body_of_the_failure(tmp_path):
     assert cause in failure.text
     assert cause not in failure.get("message")
     assert "set_gas_schedule" in comparison_annotations(comparison, gate).splitlines()[0]
-    text = comparison_markdown(comparison, gate)
+    text = verdict_markdown(comparison, gate)
     assert -1 < text.index("- note: ") < text.index("Causes:")
 
 
@@ -147,7 +147,7 @@ def test_calls_that_are_allowed_although_not_judged_are_named(judged):
     suite = ET.fromstring(comparison_junit(both, allowed)).find("testsuite")
     assert [suite.get(name) for name in ("failures", "errors", "skipped")] == ["0", "0", "1"]
     assert "::warning title=Gas not judged::a: " in comparison_annotations(both, allowed)
-    assert comparison_markdown(both, allowed).startswith("**PASSED (1 not judged, allowed)**")
+    assert verdict_markdown(both, allowed).startswith("**PASSED (1 not judged, allowed)**")
     assert "PASSED (1 not judged, allowed)" in verdict_html(both, allowed)
 
 
@@ -210,3 +210,17 @@ def test_without_a_gate_there_are_notices_alone():
     """A comparison without limits has no verdict."""
     comparison = compare(frame(row(1)), frame(row(2, 20)))
     assert comparison_annotations(comparison) == "1 changed\n"
+
+
+@pytest.mark.parametrize(
+    ("gas", "words"), [([64, 65, 66, 67], "3 steps, versions 2 to 4"), ([1, 2, 9, 10], "mostly at version 3")]
+)
+def test_a_step_is_most_of_a_rise_only_if_it_is_more_than_half(gas, words):
+    """Else the lead counts the steps and says between which versions they are; steps of other calls do not count."""
+    changes = [(at, "a", *pair) for at, pair in enumerate(pairwise(gas), 2)] + [(3, "b", 1, 1_000_000)]
+    steps = tuple(
+        StepGroup(at - 1, at, True, Cause.STATE, "", None, (StepChange(label, "view@version", 1, one, two),))
+        for at, label, one, two in changes
+    )
+    comparison = replace(compare(frame(row(1, gas[0], label="a")), frame(row(9, gas[-1], label="a"))), steps=steps)
+    assert words in verdict_content(comparison, comparison.gate("2%"))["lead"]

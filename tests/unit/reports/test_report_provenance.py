@@ -43,6 +43,7 @@ def test_the_page_tells_them() -> None:
     """The page shows the digests."""
     page = html(build(run(Provenance(ScheduleEnds(OLD, NEW), MODULES))))
     assert "digest aa" in page
+    assert "Gas schedule at the ends of the plan" in page  # not those of the observations, which may be others
 
 
 def test_equal_ends_are_said_once() -> None:

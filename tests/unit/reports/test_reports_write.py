@@ -24,6 +24,8 @@ from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.tables import csv_table
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
+from toolkit.gas._observations import Cause
+from toolkit.gas._steps import StepChange, StepGroup
 from toolkit.plots import gas_by_version
 from toolkit.plots._gas_by_version import LEVEL_COLUMNS
 from toolkit.plots._style import inline_svg
@@ -222,6 +224,15 @@ def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     """Each is drawn once, in a size for all pages: an overview, a split, and a figure per call that moved; one is flat."""
     assert page.count("<svg ") == 1 + 1 + 7
     assert ">2,503 gas schedule</text>" in page
+
+
+def test_the_kind_of_transaction_follows_the_call_that_it_is_of() -> None:
+    """In the short table, how many others changed comes after it."""
+    one = StepChange("a", "committed", 1, 10, 100, stratum="one slot")
+    changes = one, dataclasses.replace(one, label="b")
+    group = StepGroup(6, 7, True, Cause.CODE, "", None, changes)
+    table = to_html.render(dataclasses.replace(build(made_up()), events=(group,))).partition("</table>")[0]
+    assert table.index(">a<") < table.index("one slot") < table.index("1 more call")
 
 
 def test_figures_tell_their_values_on_hover(page: str) -> None:
