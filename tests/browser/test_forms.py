@@ -768,6 +768,18 @@ def test_a_python_that_does_not_answer_is_said(form, shots):
     expect(page.get_by_text("= 0.00000077 APT")).to_be_visible()
 
 
+def test_a_form_in_two_cells_hears_the_answers_of_both(form):
+    """An answer to the other copy leaves nothing to wait for."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    shown.page.evaluate("again()")
+    expect(shown.page.locator(".ltk-status")).to_have_count(2)
+    shown.settled()  # also the 5 s after which a form says that nothing answers
+    expect(shown.page.get_by_text("No answer from Python")).to_have_count(0)
+
+
 def test_a_restarted_kernel_is_said(form):
     """A form whose kernel is gone says what to do, instead of doing nothing."""
     from playwright.sync_api import expect

@@ -739,7 +739,9 @@ function render({ model, el }) {
   function update() {
     const has = (name) => changed.has(name);
     if (has("_draft") && get("_draft").seq >= draft.seq) {
-      if (get("_draft").chosen !== draft.chosen) for (const seen of [edited, touched]) seen.clear(); // another call
+      const { chosen: call, of } = get("_draft");
+      const gone = call !== draft.chosen ? /./ : of !== draft.of ? /^(type_)?arguments|^raw/ : /$^/; // of another call or function
+      for (const seen of [edited, touched]) for (const path of [...seen]) if (gone.test(path)) seen.delete(path);
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);
