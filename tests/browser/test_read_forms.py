@@ -137,6 +137,9 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     found = page.get_by_role("group", name="Keys, most recently changed first").get_by_role("button")
     expect(found.first).to_be_visible()
     name = builder.found_keys["key"][~builder.found_keys["deleted"]].iloc[0]
+    assert found.count() > 3
+    page.get_by_label("Filter").fill(name)
+    expect(found.locator("visible=true")).to_have_count(1)
     found.filter(has_text=f"{name} (").press("Enter")
     expect(page.get_by_label("Key String")).to_have_value(name)
     page.get_by_label("Read at").select_option("version")

@@ -18,7 +18,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS, Failures, failures_of
+from toolkit.gas._observations import READ_AT_VERSIONS, Failures, Source, failures_of
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -649,9 +649,12 @@ def _run_gas(observations: pd.DataFrame) -> Html:
 
 
 def _run_ends(observations: pd.DataFrame) -> Html:
-    """Return a table with the gas of each call at the first and last version at which it was read."""
-    rows = []
-    for series in series_of(observations)[:MAX_ROWS]:
+    """Return a table with the gas of each call at the first and last version at which it was read.
+
+    Committed transactions have other arguments and senders at either end, so their gas is not compared.
+    """
+    rows, found = [], series_of(observations)
+    for series in found[:MAX_ROWS]:
         gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
         if len(gas) > 1 and series.source in READ_AT_VERSIONS:
             ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
@@ -659,7 +662,11 @@ def _run_ends(observations: pd.DataFrame) -> Html:
             moved = "no change" if first == last else forms_of.relative_change(first, last)
             rows.append((html.breakable(series.name), *ends, moved))
     columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
-    return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
+    if not rows:
+        return Html("")
+    others = any(series.source == Source.COMMITTED for series in found)
+    note = html.paragraph("Committed transactions: see the steps below.") if others else ""
+    return html.page(html.table(columns, rows, "Gas at the first and last version"), note)
 
 
 def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
@@ -721,14 +728,17 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
 
 def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
     """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
+    names = [sentences.change_name(change, _name) for change in group.changes]
+    # Of two changes of one kind of transaction, each is of other parts.
+    parts = [f", {forms_of.both([part.part for part in one.parts])}" if one.parts else "" for one in group.changes]
     rows = [
         (
-            html.breakable(Html(sentences.change_name(change, _name))),
+            html.breakable(Html(f"{name}{part if names.count(name) > 1 else ''}")),
             change.error_before if change.gas_before is None else sentences.gas_text(change.gas_before),
             change.error_after if change.gas_after is None else sentences.gas_text(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
-        for change in group.changes
+        for change, name, part in zip(group.changes, names, parts, strict=True)
     ]
     text = _name(named(sentences.evidence_text(group)), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
