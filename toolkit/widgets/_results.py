@@ -460,9 +460,7 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
         if unit is not None and column == "value":
             of, said = f" {unit[0]}", {one: forms_of.in_whole_coins(one, unit[1]) for one in values}
         if len(said) == 1:
-            where = "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
-            where = version_words(known["ledger_version"]) if len(known) == 1 else where
-            words.append(f"{name}: {said[values[0]]}{of} at {where}")
+            words.append(f"{name}: {said[values[0]]}{of} at {_where(known, frame)}")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
         ends = f"{said[values[0]]}{of} at version {first:,}, {said[values[-1]]}{of} at version {last:,}"
@@ -474,13 +472,24 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
             )
             more = "" if time_words(column, values[0]) else f" ({'+' if moved > 0 and plain[0] != '+' else ''}{plain})"
         words.append(f"{name}: {ends}{more}")
+    others = [name for name in frame.columns if str(name).startswith("value") and name not in columns]
+    for column in others[:_MAX_PANELS]:
+        known = frame[frame[column].notna()]
+        texts = {brief(one).strip('"') for one in known[column]}
+        same = f"{min(texts)} at {_where(known, frame)}" if len(texts) == 1 else f"{len(texts):,} different values"
+        words += [f"{column}: {same}"] * bool(texts)
     if (quantities := _quantities(frame)) and frame[quantities].isna().any(axis=None):
         words.append("versions without a value are crosses in the figure")
-    if not columns and frame["error_code"].isna().any():
-        words.append("the values are not numbers; see the rows")
-    elif len(columns) > _MAX_PANELS:
+    if len(columns) > _MAX_PANELS:
         words.append(f"the figure shows {_MAX_PANELS} of {len(columns)} numeric columns")
     return words
+
+
+def _where(known: pd.DataFrame, frame: pd.DataFrame) -> str:
+    """Return at which of the versions of a frame something is known."""
+    if len(known) == 1:
+        return version_words(known["ledger_version"])
+    return "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
 
 
 def _presence_words(frame: pd.DataFrame) -> list[str]:
