@@ -340,6 +340,7 @@ JOIN = """async ([id, state, theme]) => {
   };
   const joined = await join(id, state);
   window.fire = joined.fire;
+  window.again = () => joined.render({ el: document.body.appendChild(document.createElement("div")) });
   const start = performance.now();
   window.clean = await joined.render({ el: document.getElementById("here") });
   return performance.now() - start;

@@ -768,6 +768,44 @@ def test_a_python_that_does_not_answer_is_said(form, shots):
     expect(page.get_by_text("= 0.00000077 APT")).to_be_visible()
 
 
+def test_a_form_in_two_cells_hears_the_answers_of_both(form):
+    """An answer to the other copy leaves nothing to wait for."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    shown.page.evaluate("again()")
+    expect(shown.page.locator(".ltk-status")).to_have_count(2)
+    shown.settled()  # also the 5 s after which a form says that nothing answers
+    expect(shown.page.get_by_text("No answer from Python")).to_have_count(0)
+
+
+def test_copied_is_said_for_a_moment(form):
+    """It is beside the button, and gone after 2 s."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    copy = shown.page.get_by_role("button", name="Copy Python")
+    copy.click()
+    said = copy.locator("xpath=following-sibling::*[1]")
+    expect(said).to_have_text("Copied.")
+    assert said.evaluate("one => getComputedStyle(one).marginLeft") == "8px"
+    expect(said).to_be_empty()
+
+
+def test_an_exported_picture_has_no_style_of_its_page(form):
+    """The page that nbconvert writes gives code a grey ground."""
+    builder, shown = form(request())
+    grey = ".out :not(pre) > code { background-color: #eee; padding: 1px 5px; }"
+    shown.page.set_content(f"<style>{grey}</style><div class=out>{builder._bundle()['text/html']}</div>")
+    code = shown.page.locator(".ltk-picture").evaluate("""picture => {
+      const here = picture.appendChild(document.createElement("p")).appendChild(document.createElement("code"));
+      return [getComputedStyle(here).backgroundColor, getComputedStyle(here).padding];
+    }""")
+    assert code == ["rgba(0, 0, 0, 0)", "0px"]
+
+
 def test_a_restarted_kernel_is_said(form):
     """A form whose kernel is gone says what to do, instead of doing nothing."""
     from playwright.sync_api import expect

@@ -102,6 +102,25 @@ def test_another_function_leaves_nothing_of_the_last_one(form, node):
     assert "elm-828" not in builder.python
 
 
+def test_a_field_of_another_function_is_new(form, node):
+    """An argument that was left empty is an error; that of the next function, at the same place, is not yet."""
+    from playwright.sync_api import expect
+
+    shown = form(toolkit.widgets.ViewBuilder(node, function="0xcafe::registry::record_of"))
+    page, keys = shown.page, shown.page.keyboard
+    name = page.get_by_label("name String")
+    name.fill("elm-828")
+    name.fill("")
+    keys.press("Tab")
+    name.fill("")
+    expect(page.get_by_role("combobox", name="Function")).to_be_visible()
+    page.get_by_role("combobox", name="Function").fill("0x1::account::exists_at")
+    keys.press("Tab")
+    expect(page.get_by_label("address", exact=False).first).to_be_visible()
+    shown.settled()
+    expect(page.locator("[aria-invalid=true]")).to_have_count(0)
+
+
 def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     """Typing the account lists its tables; a key that a transaction changed is chosen; the item is there at a version."""
     from playwright.sync_api import expect
@@ -118,6 +137,9 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     found = page.get_by_role("group", name="Keys, most recently changed first").get_by_role("button")
     expect(found.first).to_be_visible()
     name = builder.found_keys["key"][~builder.found_keys["deleted"]].iloc[0]
+    assert found.count() > 3
+    page.get_by_label("Filter").fill(name)
+    expect(found.locator("visible=true")).to_have_count(1)
     found.filter(has_text=f"{name} (").press("Enter")
     expect(page.get_by_label("Key String")).to_have_value(name)
     page.get_by_label("Read at").select_option("version")

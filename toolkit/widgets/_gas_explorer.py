@@ -282,19 +282,19 @@ class StudyState(functions.FunctionState):
         example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
         committed = draft.source == "committed"
         sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
-        part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
+        sample = f"{SAMPLE} reads 200 pages of 100 transactions, and pages around each change"
         span = "0:-1 for all; also 100:200, or dates, 2026-05-01..2026-06-01"
         span += "" if draft.plan == "search" else ", or 100, 200, 300"
         if committed:
             span += ". Reads all committed transactions in between; for a sample, use Versions of this call"
-        sends = ("source", ("simulate", "committed"))
+        sends, when = ("source", ("simulate", "committed")), ("source", ("committed",))
         several = len(self.calls) > 1
         labelled = several or draft.label or "label" in self.findings.errors
         inside = parts.group(
             ("source", parts.select("Gas of", _READS_LABELS)),
             *self.function_fields(example, unknown_when=("source", _CALLED)),
             ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
-            ("range", parts.mono("Versions of this call", part, ("source", ("committed",)))),
+            ("range", parts.mono("Versions of this call", f"leave empty to use the study's; {sample}", when)),
             *([("label", parts.Text("Label", hint="leave empty to use the function's name"))] if labelled else []),
             label=f"Call {int(draft.chosen) + 1}" if several else "",
         )

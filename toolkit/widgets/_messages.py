@@ -62,10 +62,11 @@ class Button(Struct, frozen=True):
 
 
 class Actions(Part, frozen=True):
-    """Buttons that send the message ``do``."""
+    """Buttons that send the message ``do``. If ``filtered``, there may be many, and a field selects some of them."""
 
     do: str = ""
     buttons: tuple[Button, ...] = ()
+    filtered: bool = False
 
 
 class Group(Part, frozen=True):

@@ -116,9 +116,8 @@ def read_plan(typed: str, found: Findings, path: str) -> Versions | None:
             if resolved is None:
                 return None
         if resolved is not None:
-            is_echoed = resolved.by_time or typed.startswith("-")
             words = _listed(resolved.versions) if times_alone else _span(resolved.versions)
-            notes = [*([f"= {words}"] if is_echoed else []), *resolved.notes]
+            notes = [f"= {words}", *resolved.notes]
     if notes:
         found.notes[path] = "; ".join(notes)
     return plan
@@ -130,9 +129,11 @@ def _listed(versions: Sequence[int]) -> str:
 
 
 def _span(versions: Sequence[int]) -> str:
-    """Return the first and the last of some versions, and how many there are if some in between are left out."""
-    span, count = version_span(versions[0], versions[-1]), len(versions)
-    return span if count == versions[-1] - versions[0] + 1 else f"{count:,} of {span}"
+    """Return how many versions there are, the first and the last; "of" if some in between are left out."""
+    first, last, count = versions[0], versions[-1], len(versions)
+    if first == last or count <= last - first:
+        return f"{count:,} of " * (first != last) + version_span(first, last)
+    return f"{count:,} versions, {first:,} to {last:,}"
 
 
 def parse_plan(typed: str) -> Versions:

@@ -18,7 +18,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS, Failures, failures_of
+from toolkit.gas._observations import READ_AT_VERSIONS, Failures, Source, failures_of
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -460,9 +460,7 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
         if unit is not None and column == "value":
             of, said = f" {unit[0]}", {one: forms_of.in_whole_coins(one, unit[1]) for one in values}
         if len(said) == 1:
-            where = "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
-            where = version_words(known["ledger_version"]) if len(known) == 1 else where
-            words.append(f"{name}: {said[values[0]]}{of} at {where}")
+            words.append(f"{name}: {said[values[0]]}{of} at {_where(known, frame)}")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
         ends = f"{said[values[0]]}{of} at version {first:,}, {said[values[-1]]}{of} at version {last:,}"
@@ -474,13 +472,24 @@ def frame_words(frame: pd.DataFrame, unit: tuple[str, int] | None = None, *, una
             )
             more = "" if time_words(column, values[0]) else f" ({'+' if moved > 0 and plain[0] != '+' else ''}{plain})"
         words.append(f"{name}: {ends}{more}")
+    others = [name for name in frame.columns if str(name).startswith("value") and name not in columns]
+    for column in others[:_MAX_PANELS]:
+        known = frame[frame[column].notna()]
+        texts = {brief(one).strip('"') for one in known[column]}
+        same = f"{min(texts)} at {_where(known, frame)}" if len(texts) == 1 else f"{len(texts):,} different values"
+        words += [f"{column}: {same}"] * bool(texts)
     if (quantities := _quantities(frame)) and frame[quantities].isna().any(axis=None):
         words.append("versions without a value are crosses in the figure")
-    if not columns and frame["error_code"].isna().any():
-        words.append("the values are not numbers; see the rows")
-    elif len(columns) > _MAX_PANELS:
+    if len(columns) > _MAX_PANELS:
         words.append(f"the figure shows {_MAX_PANELS} of {len(columns)} numeric columns")
     return words
+
+
+def _where(known: pd.DataFrame, frame: pd.DataFrame) -> str:
+    """Return at which of the versions of a frame something is known."""
+    if len(known) == 1:
+        return version_words(known["ledger_version"])
+    return "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
 
 
 def _presence_words(frame: pd.DataFrame) -> list[str]:
@@ -649,9 +658,12 @@ def _run_gas(observations: pd.DataFrame) -> Html:
 
 
 def _run_ends(observations: pd.DataFrame) -> Html:
-    """Return a table with the gas of each call at the first and last version at which it was read."""
-    rows = []
-    for series in series_of(observations)[:MAX_ROWS]:
+    """Return a table with the gas of each call at the first and last version at which it was read.
+
+    Committed transactions have other arguments and senders at either end, so their gas is not compared.
+    """
+    rows, found = [], series_of(observations)
+    for series in found[:MAX_ROWS]:
         gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
         if len(gas) > 1 and series.source in READ_AT_VERSIONS:
             ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
@@ -659,7 +671,11 @@ def _run_ends(observations: pd.DataFrame) -> Html:
             moved = "no change" if first == last else forms_of.relative_change(first, last)
             rows.append((html.breakable(series.name), *ends, moved))
     columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
-    return html.table(columns, rows, "Gas at the first and last version") if rows else Html("")
+    if not rows:
+        return Html("")
+    others = any(series.source == Source.COMMITTED for series in found)
+    note = html.paragraph("Committed transactions: see the steps below.") if others else ""
+    return html.page(html.table(columns, rows, "Gas at the first and last version"), note)
 
 
 def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
@@ -721,14 +737,17 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
 
 def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
     """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
+    names = [sentences.change_name(change, _name) for change in group.changes]
+    # Of two changes of one kind of transaction, each is of other parts.
+    parts = [f", {forms_of.both([part.part for part in one.parts])}" if one.parts else "" for one in group.changes]
     rows = [
         (
-            html.breakable(Html(sentences.change_name(change, _name))),
+            html.breakable(Html(f"{name}{part if names.count(name) > 1 else ''}")),
             change.error_before if change.gas_before is None else sentences.gas_text(change.gas_before),
             change.error_after if change.gas_after is None else sentences.gas_text(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
-        for change in group.changes
+        for change, name, part in zip(group.changes, names, parts, strict=True)
     ]
     text = _name(named(sentences.evidence_text(group)), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}

@@ -275,7 +275,8 @@ class TableItemState(ReadState):
             key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
             buttons.append(parts.Button(f"{key} ({ended})", place))
         note = f"the latest {_MAX_KEYS} keys; in Python, found_keys has all keys" if len(keys) > _MAX_KEYS else ""
-        listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons), hint=note)
+        caption = "Keys, most recently changed first"
+        listed = parts.Actions(caption, do="pick", buttons=tuple(buttons), filtered=True, hint=note)
         return parts.group(
             ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
             ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),), hint=self.keys_said)),

@@ -56,7 +56,8 @@ function sender(model, el, silent) {
     timer = 0;
     answered = true;
     tell(false);
-    if (model.get("_heard") !== last) wait();
+    if (model.get("_heard") === last) last = ""; // what is heard next may be of another view of this widget
+    if (last) wait();
   };
   model.on("change:_heard", heard);
   const send = (content) => {

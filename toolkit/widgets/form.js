@@ -8,6 +8,7 @@ const WAIT_MS = 300;
 const MAX_UNFILTERED = 3; // items of a list that needs no filter
 const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
+const SAID_MS = 2000; // that something was copied
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
@@ -132,7 +133,11 @@ function render({ model, el }) {
       make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, { number }) }),
     );
     const hint = node.hint && make("span", { class: "ltk-hint", text: node.hint });
-    return make("div", { role: "group", "aria-label": node.label, class: "ltk-choices" }, ...buttons, hint);
+    const about = { role: "group", "aria-label": node.label, class: "ltk-choices" };
+    if (!node.filtered) return make("div", about, ...buttons, hint);
+    const choice = make("div", {}, make("div", { ...about, "data-list": true }, ...buttons), hint);
+    filters(choice, node.do, "part of a name");
+    return choice;
   }
 
   function drawGroup(node, path, words) {
@@ -578,20 +583,20 @@ function render({ model, el }) {
     stale();
   }
   /** A long list can be filtered by text and by kind of change. */
-  let filter = { words: "", kind: "" };
-  function filters(panel) {
+  const filter = {};
+  function filters(panel, of = "filter", hint = "address, type, field or value") {
     const list = panel.querySelector("[data-list]");
     const items = list ? [...list.children] : [];
     if (items.length <= MAX_UNFILTERED) return;
     const texts = items.map((one) => `${one.textContent} ${[...one.querySelectorAll("[title]")].map((id) => id.title).join(" ")}`.toLowerCase());
     const kinds = [...new Set(items.map((one) => one.dataset.kind).filter((one) => one))];
-    const words = make("input", { type: "search", id: `${uid}-filter`, class: "ltk-filter", value: filter.words, placeholder: "address, type, field or value" });
+    const words = make("input", { type: "search", id: `${uid}-${of}`, class: "ltk-filter", value: filter[of]?.words, placeholder: hint });
     const kind = make("select", { "aria-label": "Kind of change" }, make("option", { value: "", text: "all" }));
     for (const one of kinds) kind.append(make("option", { value: one, text: one }));
-    kind.value = kinds.includes(filter.kind) ? filter.kind : "";
+    kind.value = kinds.includes(filter[of]?.kind) ? filter[of].kind : "";
     const count = make("span", { class: "ltk-hint", role: "status" });
     const apply = () => {
-      filter = { words: words.value, kind: kind.value };
+      filter[of] = { words: words.value, kind: kind.value };
       const wanted = words.value.toLowerCase().split(/\s+/).filter((one) => one);
       let shown = 0;
       items.forEach((one, n) => {
@@ -635,8 +640,11 @@ function render({ model, el }) {
     tabs(code, "code", listed, AS_CODE, (panel, { title, text }) => {
       if (text.reason) return panel.replaceChildren(make("p", { class: "ltk-hint", text: text.reason }));
       const said = make("span", { role: "status", class: "ltk-hint" });
+      const forget = later(SAID_MS, () => (said.textContent = ""));
       const copy = button(`Copy ${title}`, async () => {
-        said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
+        const done = await copied(text);
+        said.textContent = done ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
+        if (done) forget();
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${AS_CODE}: ${title}`, text }), copy, said);
       clip(panel);
@@ -739,7 +747,9 @@ function render({ model, el }) {
   function update() {
     const has = (name) => changed.has(name);
     if (has("_draft") && get("_draft").seq >= draft.seq) {
-      if (get("_draft").chosen !== draft.chosen) for (const seen of [edited, touched]) seen.clear(); // another call
+      const { chosen: call, of } = get("_draft");
+      const gone = call !== draft.chosen ? /./ : of !== draft.of ? /^(type_)?arguments|^raw/ : /$^/; // of another call or function
+      for (const seen of [edited, touched]) for (const path of [...seen]) if (gone.test(path)) seen.delete(path);
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);

@@ -679,14 +679,26 @@ def test_steps_of_several_calls_are_counted_as_rows():
 
 
 def test_parts_of_committed_gas_are_counted_as_rows():
-    """Ten steps of execution, io and storage at two versions, as the frame and the report count them; the page says so."""
+    """Ten steps of execution, io and storage at two versions, as the frame and the report count them; the page says so.
+
+    Two of one kind of transaction name their parts. The table of the views' gas says where that of the others is.
+    """
     node = toolkit.connect()
-    study = Study(calls=[{"committed": "0x1::aptos_account::transfer"}], versions="0:-1", node=node)
+    calls = [{"committed": "0x1::aptos_account::transfer", "versions": "0:-1"}, "0xcafe::registry::size"]
+    study = Study(calls=calls[:1], versions="0:-1", node=node)
     form = GasExplorer(node, study=study)
     form.run()
     assert form._status.text.startswith("10 steps in gas at 2 versions, from ")
     assert (len(form.result.steps), sum(call.steps for call in build(form.result).calls)) == (10, 10)
-    assert "each part" in page(form, "Steps")
+    shown = page(form, "Steps")
+    assert "each part" in shown
+    cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td>(0x1::.*?|aptos_account.*?)</td>", shown)]
+    assert {"execution", "io"} <= {cell.rpartition(", ")[2] for cell in cells}
+    assert "First gas" not in shown
+    form.study = Study(calls=calls, versions=[4000, 4999], node=node)
+    form.run()
+    shown = page(form, "Steps")
+    assert shown.index("First gas") < shown.index("Committed transactions: see the steps below.")
     form.close()
     node.close()
 

@@ -186,6 +186,7 @@ def test_items_over_versions_are_described(builder):
     shown = page(builder, "Outcome")
     assert "missing at version 0" in shown
     assert "value.registered_at: 1,767,334,464 (2026-01-02 06:14:24 UTC) at each of 8 versions" in shown
+    assert "value.owner: 0xa11ce at each of 8 versions" in shown
     assert "found at 8 of 9 versions" in shown
     assert builder._status == Status("good", "9 reads, versions 0 to 4,999; found at 8")
     press(builder, "keys")  # the message beside Read stays

@@ -106,7 +106,10 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     ("at", "typed", "versions", "note"),
     [
         ("plan", "1,000, 4,000", [1000, 4000], "= versions 1,000 and 4,000"),
-        ("plan", "1,000:4,000/2", "1000:4000/2", None),
+        ("plan", "1,000:4,000/2", "1000:4000/2", "= 2 of versions 1,000 to 4,000"),
+        ("plan", "0:-1", "0:-1", "= 5,000 versions, 0 to 4,999"),
+        ("plan", "0:-1/50", "0:-1/50", "= 50 of versions 0 to 4,999"),
+        ("plan", "4990:4999:3", "4990:4999:3", "= 4 of versions 4,990 to 4,999"),
         ("plan", "0:9999/5", "0:9999/5", "versions 5,000 to 9,999 do not exist yet; reading to 4,999, the latest"),
         ("plan", "9999", None, "version 9,999 does not exist yet: this node has versions 0 to 4,999"),
         ("version", "4 000", 4000, None),
@@ -116,10 +119,10 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
         ("version", "-5", -5, "= version 4,995"),
         ("plan", "9" * 20, None, "does not exist yet: this node has versions 0 to 4,999"),
         ("plan", "-5", "-5", "= version 4,995"),
-        ("plan", "-1000:", "-1000:", "= versions 4,000 to 4,999"),
+        ("plan", "-1000:", "-1000:", "= 1,000 versions, 4,000 to 4,999"),
         ("plan", "-1000:/20", "-1000:/20", "= 20 of versions 4,000 to 4,999"),
         ("plan", "1,000, -5", [1000, -5], "= versions 1,000 and 4,995"),
-        ("plan", "2026-06-28..2026-07-10", "2026-06-28..2026-07-10", "= versions 4,972 to 4,999; 2026-07-10"),
+        ("plan", "2026-06-28..2026-07-10", "2026-06-28..2026-07-10", "= 28 versions, 4,972 to 4,999; 2026-07-10"),
         ("plan", "2026-06-01..2026-06-28/20", "2026-06-01..2026-06-28/20", "= 20 of versions "),
         ("plan", "2026-06-28", "2026-06-28", "= version 4,971"),
         ("plan", "2026-06-28, 1,000, -5", "2026-06-28, 1000, -5", "= versions 4,971, 1,000 and 4,995"),
@@ -144,7 +147,7 @@ def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, a
 @pytest.mark.parametrize(
     ("typed", "errors", "note"),
     [
-        ("2026-06-28..2026-07-10", 0, "= versions 4,972 to 4,999"),
+        ("2026-06-28..2026-07-10", 0, "= 28 versions, 4,972 to 4,999"),
         ("2027-01-01..2027-02-01", 1, None),
         ("2026-06-28", 1, "= version 4,971"),
         ("2027-01-01", 1, None),
