@@ -170,9 +170,9 @@ def test_a_saved_page_does_not_report_an_error(bare, node):
 
 
 def test_the_numbers_of_a_wide_frame_are_whole_on_paper(page, shots):
-    """On an A5 page without its margins: a number that is cut is another number."""
+    """On an A4 page without its margins: a number that is cut is another number."""
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": 480, "height": 700})
+    page.set_viewport_size({"width": 720, "height": 1000})
     steps = toolkit.Run.open(SAMPLE).steps
     page.set_content(toolkit.show(steps)._repr_html_())
     box = page.locator("table").locator("..").bounding_box()

@@ -331,7 +331,7 @@ class TestSimulate:
         code, out, err = command(*self.TRANSFER)
         assert (code, err) == (0, "")
         assert out.startswith("0x1::aptos_account::transfer from 0xa11ce would succeed.")
-        assert "+0.000001 APT" in out
+        assert "+100 octas (0.000001 APT)" in out
         assert "Nothing was signed, submitted or stored" in out
 
     def test_json_has_the_split(self, command, node):

@@ -13,8 +13,7 @@ from toolkit._present.text import relative_change
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._sentences import label_text
-from toolkit.reports._to_markdown import comparison_markdown
-from toolkit.reports._verdict import verdict_content, verdict_html
+from toolkit.reports._verdict import verdict_content, verdict_html, verdict_markdown
 
 VIEWS = {
     "price": "0xfa17::vault::share_price",
@@ -60,7 +59,7 @@ def test_all_formats_agree(run, version, left_out):
     comparison = toolkit.compare(run.at(version), run.at(4_000))
     shown = comparison.shown(label_text)
     figure, notes = drawn(comparison)
-    written = {"text": repr(comparison), "markdown": comparison_markdown(comparison)}
+    written = {"text": repr(comparison), "markdown": verdict_markdown(comparison)}
     written |= {"notebook": html.unescape(comparison._repr_html_()), "page": html.unescape(verdict_html(comparison))}
     cells = {row.call[0]: row.cells for row in (*shown.unchanged, *shown.rows) if not row.is_part}
     for row in plain_rows(comparison.calls):

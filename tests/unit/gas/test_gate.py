@@ -486,16 +486,22 @@ def test_only_calls_are_listed_as_unchanged():
     assert shown.all_lines[-1] == "unchanged: a, b"
 
 
-def test_a_gate_that_passes_names_what_it_judged(paid):
-    """Of a committed call, how many transactions were compared and the bounds of the rise, in words and in Markdown."""
+def test_a_gate_that_passes_names_what_it_judged(paid, tmp_path):
+    """A committed call whose mean is uncertain has a row; of one with equal means, a line says what was compared."""
     found = between(paid, 2_000, 3_400)
     judged = found.gate("5%")
     assert judged.passed
-    assert not found.shown(label_text, judged).rows
+    assert [row.is_uncertain for row in found.shown(label_text, judged).rows if not row.is_part] == [True]
+    calls = {"given": {"committed": "0xcafe::registry::transfer", "versions": "0:-1"}}
+    same = between(Study(calls=calls, versions="0:-1").run(tmp_path / "run", progress=False), 2_000, 3_400)
+    one, two = same.calls.loc[0, ["count_before", "count_after"]]
+    judged = same.gate("5%")
+    assert judged.passed
+    assert not same.shown(label_text, judged).rows
     for form in ("text", "markdown"):
-        last = COMPARISON_FORMATS[form](found, judged).splitlines()[-1]
-        assert "registrations" in last
-        assert last.endswith("; 50 and 228 transactions")
+        last = COMPARISON_FORMATS[form](same, judged).splitlines()[-1]
+        assert "given" in last
+        assert last.endswith(f"; {one} and {two} transactions")
 
 
 def test_the_note_on_parts_needs_a_part(paid):
