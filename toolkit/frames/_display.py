@@ -72,7 +72,7 @@ _NEEDED_TO = {"steps": "gas_after", "levels": "gas_last"}
 _INSTEAD = {
     "resource_type": {"module": "module ", "handle": "table "},
     "function": {"type": ""},
-    "abort_name": {"abort_reason": "", "vm_status": ""},
+    "abort_name": {"abort_reason": "", "vm_status": "", "error_code": ""},
 }
 # Identifiers, and what repeats other columns.
 _LAST = (
@@ -245,7 +245,7 @@ def _filled(frame: pd.DataFrame) -> pd.DataFrame:
         column = frame[name].astype("string")
         known = column.notna()
         if name == "abort_name":  # the status of a success is no reason
-            known |= ~frame["success"].isin([False]) if "success" in there else True
+            known |= frame["success"].isin([True]) if "success" in there else True
         for other in (one for one in _INSTEAD[name] if one in there):
             column = column.where(known | column.notna(), _INSTEAD[name][other] + frame[other].astype("string"))
         frame = frame.assign(**{name: column})

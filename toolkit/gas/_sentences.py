@@ -7,7 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -364,7 +364,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer, prose: Renderer 
     labels = {change.label for change in shown}
     who = name(first.label, _MAX_LABEL) if more else change_name(first, name)
     who = f"{len(labels):,} of {calls:,} calls" if len(labels) > 1 else who
-    rest = f" ({' and '.join(_counts(unsure, labels))} uncertain)" if group.sure and unsure else ""
+    rest = f" ({' and '.join(_counts(unsure, shown))} uncertain)" if group.sure and unsure else ""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
     return f"{who}{rest}: {_magnitude(shown)} {place_text(group)}{node}{_because(group)}{doubt}."
 
@@ -383,12 +383,20 @@ def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
     return [tuple(found) for found in kinds.values()]
 
 
-def _counts(changes: Sequence[StepChange], named: Collection[str]) -> dict[str, list[StepChange]]:
-    """Return changes by a text that counts them: kinds of transaction of the calls already named, and other calls."""
-    kinds = [change for change in changes if change.label in named]
-    calls = [change for change in changes if change.label not in named]
-    count = len({change.label for change in calls})
-    counts = {plural(len(kinds), "more transaction kind"): kinds, plural(count, "more call"): calls}
+def _counts(changes: Sequence[StepChange], shown: Sequence[StepChange]) -> dict[str, list[StepChange]]:
+    """Return changes by a text that counts them, beside those shown.
+
+    They are other parts of the gas of a shown kind of transaction, other kinds of a shown call, or other calls.
+    """
+    labels, strata = {change.label for change in shown}, {(change.label, change.stratum) for change in shown}
+    same = [change for change in changes if (change.label, change.stratum) in strata]
+    kinds = [change for change in changes if change.label in labels and change not in same]
+    calls = [change for change in changes if change.label not in labels]
+    counts = {
+        plural(len(same), "more part") + " of its gas": same,
+        plural(len({(change.label, change.stratum) for change in kinds}), "more transaction kind"): kinds,
+        plural(len({change.label for change in calls}), "more call"): calls,
+    }
     return {text: found for text, found in counts.items() if found}
 
 
@@ -396,7 +404,7 @@ def others_text(group: StepGroup) -> str:
     """Return how many changes follow the first one of a group, and by how much gas moved; empty if there are none."""
     first, *others = group.changes
     texts = []
-    for count, some in _counts(others, {first.label}).items():
+    for count, some in _counts(others, [first]).items():
         much = (f"{'uncertain: ' * bool(found[0].uncertain)}{_magnitude(found)}" for found in _alike(some))
         texts.append(f"and {count} ({listed(much, _MAX_LISTED)})")
     return " ".join(texts)

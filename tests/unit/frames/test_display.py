@@ -273,20 +273,22 @@ def test_a_failure_without_a_name_has_its_reason():
     """The status of a transaction that succeeded is none."""
     frame = pd.DataFrame(
         {
-            "success": [True, False, False, False],
-            "abort_name": [None, "E_TAKEN", None, None],
-            "abort_reason": [None, "The name is taken", "code 7", None],
-            "vm_status": ["Executed successfully", "Move abort", "Move abort", "Out of gas"],
+            "success": [True, False, False, False, None],
+            "abort_name": [None, "E_TAKEN", None, None, None],
+            "abort_reason": [None, "The name is taken", "code 7", None, None],
+            "vm_status": ["Executed successfully", "Move abort", "Move abort", "Out of gas", None],
+            "error_code": [None, None, None, None, "input_error"],  # it never ran
         },
-        index=[0, 0, 1, 2],
+        index=[0, 0, 1, 2, 3],
     )
     frame.attrs["toolkit"] = {name: {} for name in frame.columns}
-    assert [row[1] for row in show(frame).rows] == ["", "E_TAKEN", "code 7", "Out of gas"]
-    assert frame["abort_name"].isna().sum() == 3
+    assert [row[1] for row in show(frame).rows] == ["", "E_TAKEN", "code 7", "Out of gas", "input_error"]
+    assert frame["abort_name"].isna().sum() == 4
     assert "abort_name" not in show(frame.iloc[:1]).columns
     assert [row[0] for row in show(frame.drop(columns="success"), columns=["abort_name"]).rows] == [
         "",
         "E_TAKEN",
+        "",
         "",
         "",
     ]

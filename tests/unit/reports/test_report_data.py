@@ -109,6 +109,10 @@ def test_a_range_of_several_kinds_of_transaction_names_none_of_them() -> None:
     )
     kinds, calls = others_text(group).removeprefix("and ").split(" and ")
     assert (kinds, calls) == ("2 more transaction kinds (×9.7, uncertain: ×9.9)", "1 more call (×9.7)")
+    parts = (one, dataclasses.replace(one, gas_after=97), dataclasses.replace(unsure, stratum="succeeding"))
+    group = dataclasses.replace(group, changes=parts)  # of one kind of transaction
+    assert lead_sentence(group, 5, visible).startswith("a (1 more part of its gas uncertain): ")
+    assert others_text(group) == "and 2 more parts of its gas (×9.7, uncertain: ×9.9)"
 
 
 def test_the_headline_and_the_count_agree_on_what_is_uncertain() -> None:
