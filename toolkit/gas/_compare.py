@@ -632,20 +632,10 @@ def _fees(ran: Ran, side: Side, price: int) -> Fees:
 
 
 def _unread(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
-    """Return the columns of a view that was not read up to, or between, two versions of a run; none of other calls.
-
-    A search for steps holds that nothing moved between equal readings; a plan of versions holds nothing of the others.
-    """
-    if row["source"] not in READ_AT_VERSIONS or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
-        return {}
+    """Return the columns of a view that was not read up to a requested version; none of other calls."""
     why = next((why for side in sides if (why := side.unread(row["node"]))), "")
-    one, two = sides
-    if not why and one.run and two.run and one.run.path == two.run.path and two.run.study.versions.search is None:
-        ends = {two.run.last_version if side.until is None else side.until for side in sides}
-        if len(ends) > 1 and row["version_before"] == row["version_after"]:
-            at = row["version_after"]
-            why = f"both sides are the reading at version {at:,}; choose versions that the run read"
-    return _not_compared(why) if why else {}
+    is_read = row["source"] in READ_AT_VERSIONS and row["kind"] not in {Kind.ADDED, Kind.REMOVED}
+    return _not_compared(why) if why and is_read else {}
 
 
 def _not_compared(why: str) -> dict[str, Any]:
