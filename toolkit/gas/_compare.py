@@ -632,10 +632,28 @@ def _fees(ran: Ran, side: Side, price: int) -> Fees:
 
 
 def _unread(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
-    """Return the columns of a view that was not read up to a requested version; none of other calls."""
+    """Return the columns of a view that was not read up to, or between, two versions of a run; none of other calls.
+
+    A search for steps holds that nothing moved between equal readings; a plan of versions holds nothing of the others.
+    """
+    if row["source"] not in READ_AT_VERSIONS or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return {}
     why = next((why for side in sides if (why := side.unread(row["node"]))), "")
-    is_read = row["source"] in READ_AT_VERSIONS and row["kind"] not in {Kind.ADDED, Kind.REMOVED}
-    return _not_compared(why) if why and is_read else {}
+    one, two = sides
+    if not why and one.run and two.run and one.run.path == two.run.path and two.run.study.versions.search is None:
+        ends, at = {two.run.last_version if side.until is None else side.until for side in sides}, row["version_after"]
+        if len(ends) > 1 and row["version_before"] == at and not _is_located(two.run, row, at):
+            why = f"both sides are the reading at version {at:,}; choose versions that the run read"
+    return _not_compared(why) if why else {}
+
+
+def _is_located(run: Run, row: Mapping[str, Any], at: int) -> bool:
+    """Return whether the step that ends the reading of a call at a version was located: up to it, the reading holds."""
+    seen, steps = (
+        rows[(rows["label"] == row["label"]) & (rows["node"] == row["node"])] for rows in (run.observations, run.steps)
+    )
+    later = seen["ledger_version"][seen["ledger_version"] > at]
+    return later.empty or bool(steps["version_after"].between(at + 1, later.min()).any())
 
 
 def _not_compared(why: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
+from toolkit.client._versions import FindSteps
 from toolkit.embedded import Ledger, serve
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
@@ -366,6 +367,15 @@ def test_a_view_is_not_judged_above_the_last_version_at_which_it_was_read():
         assert (one.label, one.why, gate.judged) == ("size", Why.NOT_COMPARED, 1)
         assert f"up to version 3,450, not {unread:,}" in one.reason
     assert compare(run.at(3400), run).gate("2000%").passed
+
+
+@pytest.mark.parametrize(("versions", "verdict"), [([27, 39], "could not judge"), (FindSteps("27:39"), "passed")])
+def test_a_reading_is_not_compared_with_itself(versions, verdict):
+    """A plan says nothing of the versions that it leaves out; a search for steps does."""
+    run = Study(calls={"size": "0xcafe::registry::size"}, versions=versions).run(progress=False)
+    assert compare(run.at(27), run.at(33)).gate("2%").verdict == verdict
+    assert compare(run.at(27), run.at(39)).gate("2%").passed
+    assert compare(run.at(39), run).gate("2%").passed  # one place, as asked
 
 
 def test_transactions_are_not_new_because_a_run_has_another_node():
