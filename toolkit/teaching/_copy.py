@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+if TYPE_CHECKING:
+    from nbclient import NotebookClient
+
 NOTEBOOK, FAILED = "notebook.ipynb", "failed.jsonl"  # files in the folder of the run
 _MAX_ERROR = 500  # characters of an error message
+_STARTS = 5  # of a kernel; on a machine that takes 2,000 ports a second, one start in seven fails
 
 
 class FailedCell(msgspec.Struct, frozen=True):
@@ -48,6 +52,7 @@ def run(folder: Path, seconds: float) -> None:
         force_raise_errors=True,
         resources={"metadata": {"path": str(folder)}},
     )
+    _start(client)
     with client.setup_kernel():
         for index, cell in enumerate(notebook.cells):
             try:
@@ -57,6 +62,24 @@ def run(folder: Path, seconds: float) -> None:
             except DeadKernelError:
                 report(folder, index, "the kernel died")
                 break
+
+
+def _start(client: NotebookClient) -> None:
+    """Start the kernel.
+
+    Jupyter looks for free ports, and the kernel takes them a second later. If another process was faster, the kernel
+    dies before it replies; the next one gets other ports.
+    """
+    for attempt in range(1, _STARTS + 1):
+        client.create_kernel_manager()
+        try:
+            client.start_new_kernel()
+            client.start_new_kernel_client()
+        except RuntimeError:
+            if attempt == _STARTS:
+                raise
+        else:
+            return
 
 
 def report(folder: Path, index: int, error: str) -> None:

@@ -122,9 +122,10 @@ def test_equal_runs_give_equal_pages_whatever_the_reader_has_set(tmp_path: Path,
         "lines.linewidth": 9,
         "timezone": "Asia/Tokyo",
     }
+    before = plt.get_fignums()
     with plt.rc_context(theirs | {"axes.formatter.use_locale": True, "axes.unicode_minus": False}):
         assert write(made_up(), tmp_path / "report.html").read_bytes() == page.encode()
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == before
 
 
 def test_an_unknown_ending_is_refused_with_those_there_are(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import socket
 import sys
 import time
 from pathlib import Path
@@ -13,12 +14,14 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
+from jupyter_client.connect import LocalPortCache
 
 from tests.unit.teaching.right_answers import RIGHT, solved
 from toolkit.cli import main
 from toolkit.errors import InputError
 from toolkit.teaching import Verdict, _grade, grade
 from toolkit.teaching._answers import calls_of
+from toolkit.teaching._copy import NOTEBOOK, run
 from toolkit.teaching._exercises import AnswerKind, exercises
 from toolkit.teaching._story import what_happens
 
@@ -235,11 +238,28 @@ def test_check_and_grade_agree_on_every_exercise(tmp_path, monkeypatch):
         (tmp_path / "class" / student / "all.ipynb").write_text(text)
     frame = grade(tmp_path / "class", seconds=1200.0, progress=False).set_index("student")
     for student, verdict in {"right": Verdict.RIGHT, "wrong": Verdict.NOT_YET}.items():
+        assert (tmp_path / f"{student}.json").exists(), frame.loc[student].to_dict()
         checked = json.loads((tmp_path / f"{student}.json").read_text())
         assert frame.loc[student, list(exercises())].to_dict() == checked
         assert set(checked.values()) == {verdict}
     assert frame.loc["right", "score"] == sum(one.points for one in exercises().values())
     assert kinds >= {AnswerKind.CONTRACT, AnswerKind.CALLS, AnswerKind.RULES}
+
+
+def test_a_kernel_whose_port_another_process_took_is_started_again(tmp_path, monkeypatch):
+    """The first kernel gets a port that is in use, and dies; the notebook runs in the second."""
+    (tmp_path / NOTEBOOK).write_text(notebook(f"open({str(tmp_path / 'ran')!r}, 'w').close()", execution_count=None))
+    found, find = [], LocalPortCache.find_available_port
+
+    def one_is_taken(ports, ip):
+        found.append(find(ports, ip) if found else taken.getsockname()[1])
+        return found[-1]
+
+    monkeypatch.setattr(LocalPortCache, "find_available_port", one_is_taken)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        run(tmp_path, LIMIT_S)
+    assert len(found) == 2 * 5  # a kernel has five ports
+    assert (tmp_path / "ran").exists()
 
 
 def test_results_are_written_as_they_come(tmp_path, monkeypatch):
