@@ -162,8 +162,8 @@ def fitted_columns(
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
     Columns are left out from the right, but for later ones that fit in what is left of the line. Numbers are never
-    shortened; names lose their beginning, and other texts their end. Names keep a quarter of the line, and sentences
-    together half, rather than make room for more columns.
+    shortened; names lose their beginning, and other texts their end. Names keep a quarter of the line, and the
+    longest sentences half, rather than make room for more columns.
 
     Parameters
     ----------
@@ -199,7 +199,8 @@ def fitted_columns(
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
         least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
         among = sentences & least.keys()
-        least |= {place: max(least[place], width // 2 // len(among)) for place in among - {max(kept)}}
+        if among and (place := max(among, key=lambda place: len(longest[place]))) != max(kept):
+            least[place] = max(least[place], width // 2)
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
