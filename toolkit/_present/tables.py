@@ -162,8 +162,8 @@ def fitted_columns(
     """Return the columns that fit in a terminal, by position, with long texts shortened.
 
     Columns are left out from the right, but for later ones that fit in what is left of the line. Numbers are never
-    shortened; names lose their beginning, and other texts their end. Names keep a quarter of the line, and sentences
-    together half, rather than make room for more columns.
+    shortened; names lose their beginning, and other texts their end. Names keep a quarter of the line, and the
+    longest sentences half, rather than make room for more columns.
 
     Parameters
     ----------
@@ -199,7 +199,8 @@ def fitted_columns(
         over = sum(widths.values()) + 2 * (len(widths) - 1) - width
         least = {place: max(fewest[place], len(kept[place][0])) for place in widths if place not in right}
         among = sentences & least.keys()
-        least |= {place: max(least[place], width // 2 // len(among)) for place in among - {max(kept)}}
+        if among and (place := max(among, key=lambda place: len(longest[place]))) != max(kept):
+            least[place] = max(least[place], width // 2)
         while over > 0 and (long := [place for place, fewest in least.items() if widths[place] > fewest]):
             widths[max(long, key=widths.__getitem__)] -= 1
             over -= 1
@@ -241,14 +242,17 @@ def _shortened(text: str, width: int) -> str:
 
 
 _MAX_LINE = 40  # characters
+_WRAPPED = 60  # the same, of text that is wrapped: an explanation has three lines
 # Browsers would break names at hyphens and dashes to fit a wide table into a page, and long texts after each word.
 _SHORT = "white-space:nowrap"
-_LONG = f"min-width:{_MAX_LINE}ch;overflow-wrap:anywhere"
 _CUT = f"max-width:{_MAX_LINE}ch;overflow:hidden;text-overflow:ellipsis;{_SHORT}"
 # For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
 _STYLE = (
     "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}"
-    "@media print{.mathjax_ignore>div>table :is(th,td){font-size:8px;padding:2px 4px}}</style>"  # paper does not scroll
+    # Paper does not scroll: all columns have to fit, and only numbers stay whole.
+    "@media print{.mathjax_ignore>div>table :is(th,td){font-size:7px;padding:2px;white-space:normal!important;"
+    "min-width:5ch!important;max-width:none!important;overflow-wrap:anywhere}"
+    ".mathjax_ignore>div>table td[style*=right]{overflow-wrap:normal}}</style>"
 )
 
 
@@ -258,7 +262,8 @@ def _html_cell(cell: str, side: str, *, whole: bool) -> str:
     if len(text) <= _MAX_LINE:
         return f'<td style="text-align:{side};{_SHORT}">{cell}</td>'
     if whole and not _is_data(text):
-        return f'<td style="text-align:{side};{_LONG}">{cell}</td>'
+        least = min(len(text), _WRAPPED)
+        return f'<td style="text-align:{side};min-width:{least}ch;overflow-wrap:anywhere">{cell}</td>'
     return f'<td title="{cell}" style="text-align:{side};{_CUT}">{cell}</td>'
 
 

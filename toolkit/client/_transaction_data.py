@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolkit.frames._balances import Slot
 
 # Columns of the transactions that a notebook shows, and the number of their rows.
-_SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
+_SHOWN = ("ledger_version", "type", "function", "sender", "success", "error_code", "gas_used", "changes", "events")
 _ROWS_SHOWN = 6  # enough to see what the columns hold
 
 _Change = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -22,11 +23,9 @@ from toolkit.errors import InputError
 _MAX_NAME = 60
 _MAX_NAMED = 5  # columns without values, and columns that there is no room for
 _MAX_HTML = 20  # columns of a table in HTML, as many as pandas shows
-_PAGE = 80  # characters of a narrow page: columns that have no room there must not make its rows high
 _MAX_UNIT = 20  # characters of a line of a unit, which is no reason for a wide column
-# Digests of requests and values, of which the beginning is enough to compare rows.
-_DIGESTS = frozenset({"fingerprint", "value_digest"})
-_MAX_DIGEST = 13
+# Characters of digests, of which the beginning is enough to compare rows, and of sentences that are read whole.
+_LIMITS = {"fingerprint": 13, "value_digest": 13, "explanation": 2_000}
 # What frames are about, by kind: a frame with all of these columns begins with them, because terminals have no room for
 # the last ones. The first kind that applies counts.
 FIRST = {
@@ -39,23 +38,26 @@ FIRST = {
     "growth": ("label", "stratum", "part", "per_1000_versions"),
     "mix": ("label", "stratum", "way_gas", "share_before", "share_after"),
     "timeline": ("ledger_version", "time", "kind", "what"),
-    "observations": ("label", "ledger_version", "source", "gas_used", "success", "error_code", "ledger_timestamp"),
-    "forecast": ("label", "part", "now", "forecast", "change", "unit"),
+    "observations": ("label", "ledger_version", "gas_used", "success", "error_code", "source", "ledger_timestamp"),
+    "forecast": ("label", "part", "now", "forecast", "change", "unit", "outcome"),
     "paired calls": ("label", "transactions", "cheaper", "same", "dearer", "fails_now"),
     "pairs": ("ledger_version", "pair", "gas_before", "gas_after", "change", "changed_outcome"),
     "replays": ("ledger_version", "function", "verified", "gas_used", "changed_gas_used", "changed_outcome"),
     "transactions": (
         "ledger_version",
         "success",
+        "error_code",
         "abort_name",
         "gas_used",
         "function",
         "sender",
         "timestamp",
         "arguments",
+        "error_message",
         *("execution_gas_units", "io_gas_units", "storage_fee_octas"),
     ),
-    "values of a table": ("key", "value", "ledger_version", "presence"),
+    "values of a table": ("key", "value", "ledger_version", "presence", "error_code"),
+    "items written": ("ledger_version", "key", "value", "deleted"),
     "failures": ("function", "abort_name", "count", "abort_code", "abort_reason"),
     "state diffs": ("ledger_version", "type", "address", "resource_type", "fields_changed"),
     "state diff": ("type", "address", "resource_type", "fields_changed"),
@@ -67,12 +69,12 @@ FIRST = {
     "descriptions": ("column", "type", "unit", "meaning"),
 }
 # The last of the first columns that always have room, by kind: with fewer, rows look the same or say nothing.
-_NEEDED_TO = {"steps": "gas_after", "levels": "gas_last"}
+_NEEDED_TO = {"steps": "cause", "levels": "gas_last"}
 # What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
 _INSTEAD = {
     "resource_type": {"module": "module ", "handle": "table "},
     "function": {"type": ""},
-    "abort_name": {"abort_reason": "", "vm_status": "", "error_code": ""},
+    "abort_name": {"abort_reason": "", "vm_status": ""},
 }
 # Identifiers, and what repeats other columns.
 _LAST = (
@@ -95,13 +97,15 @@ class ShownFrame:
     rows : tuple of tuple of str
         The cells; a row of ellipses replaces the omitted rows.
     note : str
-        Number of rows, whether all of them failed, and the columns omitted because they are empty.
+        Number of rows, how many of them failed, and the columns omitted because they are empty.
     numbers : frozenset of int
         Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
         Unit and meaning of each column, if they are known. Notebooks display them.
     needed : int
         Number of leading columns that are always displayed: all, if the caller chose them.
+    one_line : frozenset of int
+        Positions of columns that HTML does not wrap: they are not what the frame is about.
     """
 
     columns: tuple[str, ...]
@@ -110,6 +114,7 @@ class ShownFrame:
     numbers: frozenset[int] = frozenset()
     facts: tuple[dict[str, str], ...] = ()
     needed: int = 1
+    one_line: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
         return self.fitted(terminal_width())
@@ -127,11 +132,9 @@ class ShownFrame:
 
     def _repr_html_(self) -> str:
         most = max(self.needed, _MAX_HTML)
-        columns = [*zip(self.columns, *self.rows, strict=True)][:most]
-        low = {*range(most)} - {*fitted_columns(columns, _PAGE, right=self.numbers, needed=self.needed)}
         rows = [[escape(cell) for cell in row[:most]] for row in self.rows]
         heads = [_head(name, facts) for name, facts in zip(self.columns[:most], self.facts[:most], strict=True)]
-        table = html_table(rows, head=heads, right=self.numbers, one_line=low)
+        table = html_table(rows, head=heads, right=self.numbers, one_line=self.one_line)
         return literal(f'{table}<div style="opacity:.7">{escape(self._note(self.columns[most:]))}</div>')
 
 
@@ -199,10 +202,13 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     part = frame if len(frame) <= rows + 1 else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     part = _filled(part)
     places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
+    decoded = {place for place in places if facts.get(frame.columns[place], {}).get("typing", "schema") != "schema"}
     empty = [
         place
         for place in places
-        if columns is None and len(frame) and _is_empty(part.iloc[:, place]) and _is_empty(frame.iloc[:, place])
+        if columns is None
+        and len(frame)
+        and all(_is_empty(one.iloc[:, place], decoded=place in decoded) for one in (part, frame))
     ]
     places = [place for place in places if place not in empty]
     labels: list[Any] = frame.columns.tolist()
@@ -210,9 +216,12 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     names = [visible(label, _MAX_NAME) for label in flat]
     values = [part.iloc[:, place].tolist() for place in places]
     texts = [
-        ["" if value is pd.NA else fact_text(name, value, limit) for value in column]
-        for column, name in zip(values, [str(frame.columns[place]) for place in places], strict=True)
-        for limit in [_MAX_DIGEST if name in _DIGESTS else MAX_FACT]
+        [
+            "" if value is pd.NA or none(value) else fact_text(name, value, _LIMITS.get(name, MAX_FACT))
+            for value in column
+        ]
+        for column, place, name in zip(values, places, [str(frame.columns[place]) for place in places], strict=True)
+        for none in [partial(_is_nothing, decoded=place in decoded)]
     ]
     short = distinct_addresses(text for column in texts for text in column)
     shortened = [  # bytes are not an address, even if there are 32 of them: their zeros count
@@ -224,8 +233,9 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
     left_out = f"; without values: {listed((names[place] for place in empty), _MAX_NAMED)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
-    shown += _all_failed(frame)
-    last = _NEEDED_TO.get(_kind(names))
+    shown += _failed(frame)
+    kind = _kind(names)
+    last, first = _NEEDED_TO.get(kind), FIRST.get(kind, names)
     ends = [n for n, place in enumerate(places, 1) if columns is not None or names[place] == last]
     types = [frame.dtypes.iloc[place] for place in places]
     return ShownFrame(
@@ -235,6 +245,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
         needed=max(ends, default=1),
+        one_line=frozenset(n for n, place in enumerate(places) if columns is None and names[place] not in first),
     )
 
 
@@ -245,25 +256,36 @@ def _filled(frame: pd.DataFrame) -> pd.DataFrame:
         column = frame[name].astype("string")
         known = column.notna()
         if name == "abort_name":  # the status of a success is no reason
-            known |= frame["success"].isin([True]) if "success" in there else True
+            known |= frame["success"].isin([True]) if "success" in there else not there.issuperset(FIRST["failures"])
         for other in (one for one in _INSTEAD[name] if one in there):
             column = column.where(known | column.notna(), _INSTEAD[name][other] + frame[other].astype("string"))
         frame = frame.assign(**{name: column})
     return frame
 
 
-def _is_empty(column: pd.Series[Any]) -> bool:
-    """Return whether a column has no values, or only lists without items and texts without characters."""
-    return all(isinstance(value, list | str) and not value for value in column.dropna())
+def _is_nothing(value: Any, *, decoded: bool) -> bool:
+    """Return whether a value is a list without items or an empty text, unless it was decoded: then it is a value."""
+    return not decoded and isinstance(value, list | str) and not value
 
 
-def _all_failed(frame: pd.DataFrame) -> str:
-    """Return the part of the note that says that every row of a frame has an error; empty if not."""
-    if "error_code" not in frame.columns or not len(frame) or frame["error_code"].isna().any():
+def _is_empty(column: pd.Series[Any], *, decoded: bool) -> bool:
+    """Return whether a column has no values."""
+    return all(_is_nothing(value, decoded=decoded) for value in column.dropna())
+
+
+def _failed(frame: pd.DataFrame) -> str:
+    """Return the part of the note that counts the rows that failed; empty if none did."""
+    if "error_code" not in frame.columns:
         return ""
-    counts = frame["error_code"].value_counts()
+    failed = frame["error_code"].notna()
+    if "presence" in frame.columns:  # that there is no item is an answer
+        failed &= ~frame["presence"].isin(["missing", "deleted"])
+    counts = frame["error_code"][failed].value_counts()
+    if "success" in frame.columns:
+        failed |= frame["success"].isin([False])
     codes = ", ".join(f"{count:,} {visible(code, _MAX_NAME)}" for code, count in counts.items())
-    return f"; all of them failed ({codes}), see error_message"
+    why = f" ({codes}), see error_message" if codes else ""
+    return f"; {int(failed.sum()):,} of {len(frame):,} failed{why}" if failed.any() else ""
 
 
 def _kind(names: Sequence[str]) -> str:
@@ -286,7 +308,8 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     last = [name for name in _LAST if facts.get(name, {}).get("typing", "schema") == "schema"]
     request = frame.iloc[:, names.index("request")] if "request" in names else None
     if request is not None and is_integer_dtype(request.dtype) and len(request.unique()) > 1:  # else, it is always 0
-        first = ("request", *first)
+        first = ("request", *(name for name in first if name != "ledger_version"))
+        last = ["ledger_version", *last]  # the head, in all rows
     if "ledger_timestamp" in names and frame.iloc[:, names.index("ledger_timestamp")].isna().mean() > 1 / 2:
         last = ["ledger_timestamp", *last]  # often only the time of the newest version is known
     begin, end = ([names.index(name) for name in part if name in names] for part in (first, [*last, "request"]))

@@ -203,7 +203,7 @@ def test_a_row_that_failed_says_so_in_80_columns():
 
 
 def test_parts_of_a_committed_call_are_told_apart():
-    """In 80 columns; frames of views have no parts."""
+    """In 80 columns, and each has its cause; frames of views have no parts."""
     names = FIRST["steps"]
     rows = [("registrations", part, 3502, 5, 50, "schedule", 900.0) for part in ("execution", "io", "storage")]
     known = dict(
@@ -217,8 +217,9 @@ def test_parts_of_a_committed_call_are_told_apart():
     frame = pd.DataFrame(known | {"stratum": strata, "explanation": ["because " * 20] * 3}).reindex(columns=names)
     lines = show(frame).fitted(80).splitlines()
     assert [line.split()[1] for line in lines[:4]] == ["part", "execution", "io", "storage"]
-    assert [line.split()[2] for line in lines[:4]] == ["stratum", "succeeding,", "failing,", "succeeding,"]
-    assert all("3,502" in line and line.endswith("50") for line in lines[1:4])
+    assert [line.split()[2][:4] for line in lines[:4]] == ["stra", "succ", "fail", "succ"]
+    assert [line.split()[-4:] for line in lines[1:4]] == [["3,502", "5", "50", "schedule"]] * 3
+    assert max(map(len, lines)) <= 80
 
 
 STUDY = toolkit.Study(
@@ -230,18 +231,54 @@ STUDY = toolkit.Study(
 )
 
 
+def _batch(node):
+    """Return simulations that succeed, abort, are refused and cannot be made."""
+    functions = [("register", "ann", {}), ("register", "alice", {}), ("register", "bob", {"sequence_number": 0})]
+    requests = [
+        toolkit.SimulationRequest(
+            toolkit.EntryFunction(f"0xcafe::registry::{name}", [argument]), sender="0xb0b", **options
+        )
+        for name, argument, options in [*functions, ("absent", "zoe", {})]
+    ]
+    return toolkit.fetch_simulations(node, requests, progress=False)
+
+
+def test_rows_that_failed_are_counted():
+    """Also transactions that the machine refused or aborted; a key without an item is an answer."""
+    node = toolkit.connect()
+    batch = _batch(node)
+    assert "3 of 4 failed (1 input_error)" in show(batch.transactions).note
+    assert {"E_TAKEN", "SEQUENCE_NUMBER_TOO_OLD"} <= {row[1] for row in show(batch.failures()).rows}
+    columns = show(batch.transactions).columns
+    assert columns[columns.index("success") + 1] == "error_code"
+    assert columns.index("error_message") < 20  # HTML has these
+    handle = node.view("0xcafe::registry::handle").value
+    items = toolkit.fetch_table_items(node, handle, ["alice", "nobody"], owner="0xcafe", progress=False)
+    assert items["error_code"].dropna().tolist() == ["table_item_not_found"]
+    assert "failed" not in show(items).note
+
+
 def test_rows_are_told_apart_in_80_columns():
     """By their kind, version, stratum, part and source; what a table holds is there too."""
     node = toolkit.connect()
     run = STUDY.run(progress=False)
     handle = node.view("0xcafe::registry::handle").value
     read = {"versions": [1000, 4999], "owner": "0xcafe", "progress": False}
+    written = toolkit.fetch_transactions(node, "4700:4720", progress=False)
+    failing = toolkit.Study(calls={"vault share price": "0xfa17::vault::share_price"}, versions=[9, 3400])
+    failing = failing.run(progress=False)
+    batch = _batch(node)
     frames = {
         ("kind", "gas_after"): toolkit.compare(run.at(3450), run.at(3590)).calls,
-        ("part", "stratum", "version_after", "gas_before", "gas_after"): run.steps,
+        ("part", "stratum", "version_after", "gas_before", "gas_after", "cause"): run.steps,
         ("stratum", "version_first", "gas_first", "gas_last"): run.levels,
         ("value", "ledger_version", "presence"): toolkit.fetch_table_items(node, handle, ["alice", "nobody"], **read),
+        ("key", "value", "deleted"): written.table_items(handle, owner="0xcafe"),
         ("ledger_version", "source", "gas_used"): run.observations,
+        ("ledger_version", "gas_used", "success", "error_code"): failing.observations,
+        ("request", "success", "error_code", "abort_name", "gas_used"): batch.transactions,
+        ("request", "address", "resource_type", "data"): batch.changes,
+        ("request", "address", "resource_type", "fields_changed"): batch.diff(),
     }
     for wanted, frame in frames.items():
         lines = show(frame).fitted(80).splitlines()
@@ -249,24 +286,28 @@ def test_rows_are_told_apart_in_80_columns():
         assert max(map(len, lines)) <= 80
 
 
-def test_rows_are_not_high_because_of_what_scrolling_shows():
-    """A sentence beyond a narrow page has one line, and all of it on hover; one that begins on it is wrapped."""
-    frame = pd.DataFrame({"kind": ["code"], "what": ["word " * 20]})
-    assert "ellipsis" not in show(frame)._repr_html_()
-    wide = frame.assign(**{f"number_{place}": [123_456_789] for place in range(8)})
-    assert "ellipsis" not in show(wide)._repr_html_()
-    html = show(wide[[*wide.columns[2:], "what"]])._repr_html_()
+def test_html_wraps_what_a_frame_is_about():
+    """Other sentences have one line, so that rows stay low, and are whole on hover; chosen columns are wrapped."""
+    frame = pd.DataFrame([["x"] * len(FIRST["steps"])], columns=FIRST["steps"])
+    because = "because " * 60
+    html = show(frame.assign(explanation=because))._repr_html_()
+    assert f">{because}<" in html
+    assert "ellipsis" not in html
+    words = "word " * 20
+    html = show(frame.assign(error_before=words))._repr_html_()
     assert "ellipsis" in html
-    assert f'title="{"word " * 20}"' in html
+    assert f'title="{words}"' in html
+    assert "ellipsis" not in show(frame.assign(error_before=words), columns=["error_before"])._repr_html_()
+    assert "ellipsis" not in show(pd.DataFrame({"kind": ["code"], "note": [words]}))._repr_html_()
 
 
 def test_a_long_unit_is_no_reason_for_a_wide_column():
     """It is wrapped; a short one stays on its line."""
     frame = pd.DataFrame({"before": [1], "change": [2]})
     frame.attrs["toolkit"] = {"before": {"unit": "internal gas units, unless the name says otherwise"}}
-    assert "white-space:normal" in show(frame)._repr_html_()
+    assert "display:inline-block" in show(frame)._repr_html_()
     frame.attrs["toolkit"] = {"change": {"unit": "gas units"}}
-    assert "white-space:normal" not in show(frame)._repr_html_()
+    assert "display:inline-block" not in show(frame)._repr_html_()
 
 
 def test_a_failure_without_a_name_has_its_reason():
@@ -277,12 +318,11 @@ def test_a_failure_without_a_name_has_its_reason():
             "abort_name": [None, "E_TAKEN", None, None, None],
             "abort_reason": [None, "The name is taken", "code 7", None, None],
             "vm_status": ["Executed successfully", "Move abort", "Move abort", "Out of gas", None],
-            "error_code": [None, None, None, None, "input_error"],  # it never ran
         },
         index=[0, 0, 1, 2, 3],
     )
     frame.attrs["toolkit"] = {name: {} for name in frame.columns}
-    assert [row[1] for row in show(frame).rows] == ["", "E_TAKEN", "code 7", "Out of gas", "input_error"]
+    assert [row[1] for row in show(frame).rows] == ["", "E_TAKEN", "code 7", "Out of gas", ""]
     assert frame["abort_name"].isna().sum() == 4
     assert "abort_name" not in show(frame.iloc[:1]).columns
     assert [row[0] for row in show(frame.drop(columns="success"), columns=["abort_name"]).rows] == [
@@ -340,13 +380,15 @@ def test_one_row_is_counted_as_one():
     assert repr(show(pd.DataFrame({"a": [1]}))).endswith("[1 row]")
 
 
-def test_a_frame_of_which_every_row_failed_says_so():
-    """In the note, with the number of rows by error code; one row that did not fail is enough for none."""
+def test_the_note_counts_the_rows_that_failed():
+    """With the number of rows by error code."""
     frame = pd.DataFrame({"ledger_version": [1, 2, 3], "error_code": ["gone", "bad", "bad"]})
-    assert "3 rows; all of them failed (2 bad, 1 gone)" in repr(show(frame))
-    assert "all of them failed" in show(frame)._repr_html_()
+    assert "3 of 3 failed (2 bad, 1 gone)" in repr(show(frame))
+    assert "3 of 3 failed" in show(frame)._repr_html_()
     frame.loc[0, "error_code"] = None
-    assert "failed" not in repr(show(frame))
+    assert "2 of 3 failed (2 bad)" in show(frame).note
+    assert "1 of 3 failed" in show(frame.assign(error_code=None, success=[True, False, None])).note
+    assert "failed" not in repr(show(frame.iloc[:1]))
     assert "failed" not in repr(show(frame.iloc[:0]))
 
 
@@ -378,6 +420,22 @@ def test_columns_with_nothing_to_read_come_late_or_not_at_all():
     assert table.columns == ("value", "ledger_timestamp")
     assert table.note == "3 rows; without values: parts, type_arguments"
     assert show(frame.iloc[1:]).columns[0] == "ledger_timestamp"
+    assert show(frame.assign(parts=[["a"], [], []])).rows[1][1] == ""
+
+
+def test_an_empty_vector_of_the_ledger_is_a_value():
+    """An empty list of the toolkit's own is not."""
+    frame = pd.DataFrame({"value": [[], None], "uncertain": [[], None]})
+    frame.attrs["toolkit"] = {"value": {"typing": "abi"}, "uncertain": {"typing": "schema"}}
+    assert show(frame).columns == ("value",)
+    assert show(frame).rows == (("[]",), ("",))
+
+
+def test_the_version_of_a_batch_comes_late():
+    """It is the head in all rows; what tells them apart is their request."""
+    frame = pd.DataFrame({"request": [0, 1], "ledger_version": [9, 9], "data": ["a", "b"]})
+    assert show(frame).columns == ("request", "data", "ledger_version")
+    assert show(frame.assign(request=0)).columns == ("ledger_version", "data", "request")
 
 
 def test_html_has_as_many_columns_as_pandas_shows():

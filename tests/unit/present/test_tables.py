@@ -71,6 +71,15 @@ def test_sentences_share_half_of_the_line():
     assert min(len(kept[2][1]), len(kept[3][1])) >= 28
 
 
+def test_the_longest_sentence_keeps_half_of_the_line():
+    """A shorter one after it goes first, such as the source of a column after its meaning."""
+    columns = [["column", "x" * 16], ["meaning", "word " * 15], ["source", "a few words of its own"], ["n", "1"]]
+    kept = fitted_columns(columns, 80)
+    assert list(kept)[:2] == [0, 1]
+    assert 2 not in kept
+    assert len(kept[1][1]) >= 40
+
+
 def test_later_columns_fill_the_line():
     """A wide column leaves room that narrower ones after it take, without shortening any."""
     columns = [["label", "x" * 16], ["gas", "7"], ["part", "y" * 60], ["change", "12"], ["what", "z" * 50], ["n", "1"]]
