@@ -146,7 +146,7 @@ class TestNotKept:
     @pytest.mark.fault("a 404 from a backend whose head is below the requested version", "the 404 is not cached")
     @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
     def test_what_a_lagging_backend_misses_is_asked_again(self, place, many):
-        """A 404 of a backend whose head is below the version read says nothing about that version."""
+        """A 404 from a backend whose head is below the version read is not an answer about that version."""
         missing = {TABLE: refused(404, "table_item_not_found", "no such key", head=ledger(400))}
         with a_node(place, missing)[0] as node:
             if many:
@@ -440,7 +440,7 @@ class TestThreads:
     """What two threads of one session must not do to one another."""
 
     def test_fresh_reads_are_those_of_their_own_thread(self, place):
-        """While one thread asks for everything anew, another goes on with what is kept."""
+        """While one thread requests everything again, another uses the cache."""
         node, fake = a_node(place)
         with node:
             node.view(COUNT, ledger_version=500)

@@ -161,7 +161,7 @@ class TestDiff:
         assert fake.sent(RAW) == [({"ledger_version": "1000"}, {"key": "0x05616c696365"})]
 
     def test_modules_have_no_row(self):
-        """Code has no before worth a row."""
+        """A change of code does not get a row."""
         code = {"type": "write_module", "address": "0x1", "state_key_hash": "0x01", "data": {"bytecode": "0x01"}}
         sim, _ = simulated(changes=[code])
         frame = sim.diff()
@@ -341,7 +341,7 @@ class TestExplain:
         ],
     )
     def test_a_failed_instruction_is_named(self, instruction, words):
-        """A resource that is missing or there already is said in words, other instructions by name."""
+        """A missing or already existing resource is described in words, other instructions by name."""
         status = f"Execution failed in 0x1::m::f (on instruction {instruction}) at code offset 2"
         assert words in simulated(success=False, vm_status=status)[0].explain()
 

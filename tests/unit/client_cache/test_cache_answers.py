@@ -50,7 +50,7 @@ def test_every_body_survives(body, times):
 
 
 def test_many_at_once(opened, key_of, answer):
-    """Of many keys those that are there come back, each with its own answer, whatever is still waiting."""
+    """Of many keys, the stored ones come back, each with its own answer, even if it is still waiting to be written."""
     for version in range(1250):
         opened.put(key_of(version), answer(b"[%d]" % version))
     found = opened.get_many([key_of(version) for version in range(0, 3000, 2)])

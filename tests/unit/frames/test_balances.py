@@ -202,7 +202,7 @@ def test_a_refund_above_the_fee_is_a_gain():
 
 
 def test_a_fee_that_no_account_can_pay_spoils_no_other_row():
-    """Of a broken node: its octas do not fit the column, the change does."""
+    """From a broken node: its octas do not fit the column, but the change does."""
     rows = balances([coin("CoinDeposit", BOB, 7), fee()], [coin_store(ALICE, 1)], gas_unit_price=str(2**63))
     assert pd.isna(rows[long(ALICE), APT]["fee_octas"])
     assert rows[long(ALICE), APT]["change"] == -9 * 2**63
@@ -567,7 +567,7 @@ def test_a_balance_is_that_of_the_owner(held, expected):
 
 
 def test_a_store_that_another_transaction_wrote_counts_for_the_balance():
-    """Of two transactions that write one store each, neither shows the balance of the owner."""
+    """Two transactions that write one store each do not show the owner's balance."""
     documents = [
         user_transaction(
             version=at,

@@ -38,7 +38,7 @@ def layout(text):
 
 
 def record(*values, types=("u64",), version=5, call=None, failure=None):
-    """Return a view record; without `types` no ABI was known, with a failure there are no values."""
+    """Return a view record; without `types`, the ABI is unknown, and a failure has no values."""
     layouts = tuple(layout(kind) for kind in types) if types is not None else None
     if failure is not None:
         return ViewRecord(call, version, None, None, None, None, None, failure)

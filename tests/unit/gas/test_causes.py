@@ -215,7 +215,7 @@ class TestSchedule:
         ("tag", "kind"), [("0x1::gas_schedule::GasScheduleV2", "schedule"), ("0x1::features::Features", "config")]
     )
     def test_what_cannot_be_read_is_still_the_cause(self, tag, kind):
-        """The write is a fact; what changed is said to be unknown, with the reason."""
+        """The write is a fact; what it changed is reported as unknown, with the reason."""
         refusal = {f"GET {resource_path(tag)}": refused(403, "api_disabled", "not here")}
         cause = exact(resource(tag, "0x1"), routes=refusal)
         assert cause.cause == kind
@@ -501,7 +501,7 @@ class TestState:
         assert said(cause).endswith(" deleted 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xa11ce")
 
     def test_a_kind_of_change_that_is_not_known_is_told_as_one(self):
-        """A newer node may write what this toolkit has no word for."""
+        """A newer node may write something that this toolkit does not know."""
         cause = exact({"type": "write_something", "state_key_hash": "0x1"}, *PAYMENT)
         assert "wrote a change of an unknown kind, write_something" in said(cause)
 
@@ -684,7 +684,7 @@ def test_steps_share_their_reads():
 
 
 def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
-    """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
+    """Explaining a call that changes at every version does not cost several sweeps; the remaining causes are `unknown`."""
     monkeypatch.setattr("toolkit.gas.causes._finding.MAX_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))

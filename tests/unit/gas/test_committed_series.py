@@ -292,7 +292,7 @@ def test_noise_without_an_effect_makes_no_step():
 
 
 def test_few_observations_beside_a_change_are_reported():
-    """A stratum with 4 observations after the change is not compared there, and that is said."""
+    """A stratum with 4 observations after the change is not compared there, and the result says so."""
     rng = np.random.default_rng(7)
     change = at(96)
     found = analyse(frame_of(np.ceil(50 + 10 * rng.normal(size=100))), [change])

@@ -192,7 +192,7 @@ def test_a_fee_at_the_price_that_was_paid_is_what_was_paid():
 
 @pytest.mark.parametrize(("failed", "more"), [(3, False), (12, True)])
 def test_more_failures_by_chance_are_not_more(failed, more):
-    """Of 40 on each side, 2 and then 3 fail: nobody can tell that from chance."""
+    """With 40 on each side, 3 failures after 2 are within chance; 12 are not."""
     sides = (Fees(np.full(40 - count, 600), count) for count in (2, failed))
     assert FeeChange.of(*sides, 100).fails_more == more
 
@@ -320,7 +320,7 @@ def test_steps_of_committed_transactions_are_never_a_drift():
 
 
 def test_fees_that_hardly_differ_have_bounds_as_narrow_as_rounding():
-    """Some samples of eleven equal fees and two others have no spread at all, which says nothing of the mean."""
+    """Some samples of eleven equal fees and two others have no spread, which does not make the mean certain."""
     before, after = (Fees.from_counts(pairs, 0) for pairs in ([(3_280, 11), (3_380, 2)], [(32_600, 12)]))
     change = FeeChange.of(before, after, 100)
     assert 8.5 < change.low < after.mean / before.mean - 1 < change.high < 9.5

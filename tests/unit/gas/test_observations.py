@@ -138,7 +138,7 @@ def test_a_committed_transaction_is_observed_with_what_makes_its_stratum():
     ],
 )
 def test_the_authenticator_is_the_kind_of_the_signature(signature, kind):
-    """Of a single sender with the kind of its key, since keyless keys cost more; of an unknown kind the type alone."""
+    """For a single sender, with the kind of its key, since keyless keys cost more; for an unknown kind, the type alone."""
     assert committed(signature=signature)["authenticator"] == kind
 
 

@@ -157,7 +157,7 @@ def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
 
 
 def test_unknown_causes_of_a_complete_run_are_looked_for_again(tmp_path):
-    """Reads that would tell were not to be had: with them, the same call finds the causes and reads no view."""
+    """The reads that would show the cause failed; once they work, the same call finds the causes without reading a view."""
     silent = {f"GET /transactions/by_version/{version}": GONE for version in (RISE, UPGRADE)}
     first = run(tmp_path, node=made_node(silent)[0], versions=SEARCH)
     assert first.complete

@@ -61,7 +61,7 @@ def test_a_history_that_cannot_be_looked_at_is_no_reason_to_stop(tmp_path, then)
 
 
 def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_path):
-    """Nothing is lost by another study there: it begins anew."""
+    """Another study in the folder does not lose anything: it starts a new run."""
     broken(tmp_path)
     node, fake = made_node()
     other = run(tmp_path, node=node, versions="0:-1/5")
@@ -71,7 +71,7 @@ def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_pat
 
 
 def test_a_part_that_was_lost_is_read_again(tmp_path):
-    """Complete or not: what is not there any more is read again, and only that."""
+    """Whether the run is complete or not, only the missing rows are read again."""
     first = run(tmp_path)
     (place,) = (tmp_path / "parts").glob("*.parquet")
     place.unlink()

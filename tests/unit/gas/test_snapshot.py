@@ -409,7 +409,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
 
 
 def test_each_node_has_its_own_fees(run, text, tmp_path):
-    """A function is called on several nodes of a study; another name of the only node is no other node."""
+    """A function is called on several nodes of a study; another name for the only node is not another node."""
     path, mark = tmp_path / "s.toml", next(call.fingerprint for call in run.study.calls if call.source == "committed")
 
     def stored(node):
