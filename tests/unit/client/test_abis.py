@@ -75,7 +75,7 @@ def test_a_sweep_of_any_length_is_prepared_at_once():
 
 @given(upgrades=st.sets(st.integers(1, 999), max_size=6), order=st.permutations(range(0, 1_000, 37)))
 def test_every_version_gets_its_own_module(upgrades, order):
-    """Wherever the upgrades lie and in whatever order versions are asked, each gets the module that stood there."""
+    """Wherever the upgrades are and in any order of reads, each version gets its module."""
     states = {0: coin("v0", code="0x00")} | {v: coin(f"v{v}", code=f"{v:#06x}") for v in upgrades}
     chain = Chain(coin=states)
     store = AbiStore(chain.fetch)

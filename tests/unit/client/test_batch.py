@@ -152,7 +152,7 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
 
 
 def test_an_interrupt_does_not_wait_for_what_is_in_flight():
-    """Ctrl-C comes through while a request hangs."""
+    """Ctrl-C interrupts a request that hangs."""
     gate, began = threading.Event(), threading.Event()
 
     def read(task):

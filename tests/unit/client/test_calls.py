@@ -143,7 +143,7 @@ class TestView:
         assert fake.sent("GET /accounts/0x1/module/absent")
 
     def test_a_version_that_is_not_there_is_not_an_absent_module(self):
-        """A 404 for the version is raised, whatever was asked at it."""
+        """A 404 for the version is raised for every kind of read."""
         node, _ = node_with({M_PATH: refused(404, "version_not_found", head=ledger())})
         with pytest.raises(NotFound, match="head is version 1,000"):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=5_000)
@@ -550,7 +550,7 @@ def test_bcs_stands_back_where_a_parameter_is_not_known():
 
 @pytest.mark.parametrize("key_type", ["0x1::string::String", "0x9::q::Q"])
 def test_text_that_is_no_utf8_is_the_callers_mistake(key_type):
-    """A lone surrogate is told as text that cannot be sent."""
+    """A lone surrogate is reported as text that cannot be sent."""
     with pytest.raises(InputError):
         Node(URL, transport=FakeNode()).table_item(
             HANDLE, key="\ud800", key_type=key_type, value_type="u8", ledger_version=5

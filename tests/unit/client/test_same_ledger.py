@@ -246,7 +246,7 @@ def test_a_chain_that_is_expected_is_expected_of_the_first_answer():
     ],
 )
 def test_the_chain_id_of_an_answer(headers, chain_id):
-    """By the node's own header, whatever else is missing or beside it."""
+    """By the node's own header, whichever other headers are missing or present."""
     assert parse_headers(headers).chain_id == chain_id
 
 

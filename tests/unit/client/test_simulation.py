@@ -249,7 +249,7 @@ class TestExplain:
         [("GAS", 2, "900 octas (9 GAS) net"), ("MOVE", 8, "octas (0.000009 MOVE) net"), ("ZERO", 0, "(900 ZERO) net")],
     )
     def test_the_gas_coin_is_the_ledgers_own(self, symbol, decimals, net):
-        """Symbol and decimals are those of the coin's own description, never a habit."""
+        """Symbol and decimals come from the coin's own description and are never assumed."""
         words = simulated(coin_info(symbol, decimals))[0].explain()
         assert net in words
         assert "APT" not in words
@@ -506,7 +506,7 @@ class TestPayers:
         assert sim.affordable_max_gas == (None if payer == "0x0" else limit)
 
     def test_a_batch_reads_each_payer_once(self, ledger):
-        """The limits of a batch are those of single simulations."""
+        """The limits of a batch equal those of single simulations."""
         node = toolkit.connect(ledger)
         requests = [
             toolkit.SimulationRequest(self.CALL, sender="0xa11ce", fee_payer=payer, gas_unit_price=price)

@@ -319,7 +319,7 @@ def test_months_are_those_of_the_calendar():
     ],
 )
 def test_a_datetime_index_is_the_times_that_it_contains(times):
-    """Whatever its frequency is, whether pandas dropped it, and in whatever order."""
+    """For every frequency, also if pandas dropped it, and in any order."""
     begin = datetime(2026, 3, 27, tzinfo=UTC) - timedelta(days=1)
     version_at = at({place * 10: begin + timedelta(hours=6 * place) for place in range(301)})
     expected = [version_at([moment(time) + timedelta(microseconds=1)])[0] - 1 for time in times]

@@ -67,7 +67,7 @@ def test_repeated_keys_count_once(opened, key_of, answer):
 
 @pytest.mark.parametrize("code", ["table_item_not_found", "resource_not_found", "module_not_found"])
 def test_a_missing_thing_is_kept(opened, key_of, refusal, code):
-    """That an item, resource or module is not there at a version does not change."""
+    """The absence of an item, resource or module at a version does not change."""
     given_ = refusal(404, code)
     assert opened.put(key_of(1), given_)
     back = opened.get(key_of(1))

@@ -88,7 +88,7 @@ def test_values_have_the_metadata_of_their_slots():
 
 
 def test_a_node_that_lies_about_state_gives_rows_not_errors(served):
-    """Bytes that are not a module: the transactions that need them are rows that say so, the others are verified."""
+    """If bytes are not a module, the transactions that need them are rows that say so, and the others are verified."""
     lied = dict(served.sent[1].state)
     lied[small_node.module_key(small.COUNTER)] = (b"\xa1\x1c\xeb\x0bnonsense", None)
     served.sent[1].state = lied

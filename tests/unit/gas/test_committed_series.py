@@ -467,7 +467,7 @@ def test_a_frame_without_rows_has_no_findings():
 
 
 def test_a_missing_column_is_named():
-    """A required column that is not there is named."""
+    """The error names a missing required column."""
     with pytest.raises(InputError, match="must have the column io_gas_units"):
         analyse(frame_of([4] * 3).drop(columns="io_gas_units"), [])
 

@@ -77,7 +77,7 @@ def test_the_bounds_of_a_part_in_octas_include_the_rounded_change():
 
 
 def test_steps_and_levels_of_ways_have_the_stratum_of_both_and_their_own_gas():
-    """They join on the stratum, whatever a way costs at a step; a stratum of one way has no gas of a way."""
+    """They join on the stratum, whatever a way costs at a step; a stratum with one way leaves the gas of a way empty."""
     notes, rows = judged(frame_of([30, 60, 60] * 40 + [40, 80, 80] * 40), replace(UPGRADE, ledger_version=120))
     assert {(row["stratum"], row["way_gas"]) for row in rows} == {("all transactions", 32), ("all transactions", 62)}
     levels = {(one.stratum, one.way_gas, one.gas_first, one.gas_last) for one in notes.levels}
@@ -114,7 +114,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
     "a study whose timeline cannot be read", "its committed transactions are reported as not judged, with the reason"
 )
 def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
-    """Without the timeline a shift has no cause and a constant level no meaning."""
+    """Without the timeline, a shift is not explained and a constant level does not mean anything."""
     notes, rows = judged(frame_of([4] * 200), unread=(Unread("the gas schedule", "403"),))
     assert rows == []
     assert not notes.judged
@@ -260,7 +260,7 @@ def test_what_chance_may_explain_is_not_changed():
 
 @pytest.mark.parametrize(("failed", "verdict"), [(0, "passed"), (4, "not judged"), (8, "failed")])
 def test_failures_are_judged_by_their_share(failed, verdict):
-    """Of 20 calls none failed before; Fisher's exact test decides what 4 or 8 say."""
+    """None of 20 calls failed before; Fisher's exact test decides whether 4 or 8 failures are more."""
     after = frame_of([30] * 20, success=np.arange(20) >= failed)
     assert verdicts(frame_of([30] * 20), after, 5)[0][0] == verdict
 

@@ -67,7 +67,7 @@ def test_no_answer_says_nothing_about_gas(code):
     [(10, 12, 2, 20.0), (12, 9, -3, -25.0), (8, 8, 0, 0.0), (0, 5, 5, None), (2**62, 2**62 + 1, 1, pytest.approx(0))],
 )
 def test_changes_are_in_units_and_percent_of_the_baseline(before, after, change, percent):
-    """The baseline is the before side; a rise from zero has no percentage."""
+    """The baseline is the before side; a rise from zero does not have a percentage."""
     found = only(compare(frame(row(1, before)), frame(row(2, after))))
     assert (found["gas_before"], found["gas_after"], found["change"]) == (before, after, change)
     assert pd.isna(found["change_percent"]) if percent is None else found["change_percent"] == percent
@@ -126,7 +126,7 @@ def test_a_renamed_call_is_the_same_call():
 
 
 def test_the_last_observation_of_each_call_counts():
-    """By version, whatever the order of the rows; bounded where a version is given."""
+    """By version, in any order of the rows; up to a version if one is given."""
     observed = frame(row(5, 50), row(1, 10), row(9, 90), row(3, 30, label="b"))
     assert last_observations(observed)["gas_used"].tolist() == [90, 30]
     assert last_observations(observed, version=8)["gas_used"].tolist() == [50, 30]

@@ -469,7 +469,7 @@ def test_the_text_opens_with_the_verdict(written):
 
 
 def test_a_new_failure_is_no_saving():
-    """What a failure used is shown, and neither its difference nor its share, nor parts."""
+    """The gas that a failure used is shown, without a difference, a share or parts."""
     parts = {"io_gas_units": 3}
     found = compare(frame(row(1, 73, **parts)), frame(row(2, 29, success=False, vm_status="x", io_gas_units=1)))
     assert found.calls[["change", "change_percent"]].isna().all(axis=None)
@@ -677,7 +677,7 @@ def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
     ],
 )
 def test_the_beginning_of_a_run_is_the_first_success(versions, why, gas):
-    """The first version is not the baseline of a view that was published later, nor is the end its own baseline."""
+    """A view that was published later is compared neither with the first version nor with itself at the end."""
     study = Study(calls={"a": "0xcafe::registry::size"}, versions=versions, thresholds="2%")
     _, gate = verdict_within(study.run(progress=False))
     [found] = gate.findings

@@ -153,7 +153,7 @@ def test_the_authenticator_is_the_kind_of_the_signature(signature, kind):
     ],
 )
 def test_type_arguments_are_those_of_the_function(given, found):
-    """Of a multisig payload those of the function inside; None for a payload without a function."""
+    """For a multisig payload, those of the inner function; None for a payload without a function."""
     assert committed(payload=given)["type_arguments"] == found
 
 

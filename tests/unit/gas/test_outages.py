@@ -99,7 +99,7 @@ def test_a_search_whose_node_dies_is_not_sealed(tmp_path):
 
 
 def test_what_got_no_answer_is_read_again(tmp_path, capsys):
-    """A complete run with rows of an outage says so; the same call replaces them, and them alone."""
+    """A complete run with rows of an outage says so; the same call replaces only these rows."""
     whole = run(tmp_path / "whole")
     first = run(tmp_path / "run", node=refusing(0, 5_000))
     assert first.complete

@@ -169,7 +169,7 @@ def test_a_complete_run_is_read_on_to_the_head(tmp_path, versions, head, before,
 
 
 def test_a_run_that_is_interrupted_while_it_is_read_on_is_continued(tmp_path):
-    """At any view: each row once, and the versions are those of the first attempt, however far the head moves."""
+    """Interrupted at any view, each row is stored once, for the versions of the first attempt, however far the head moves."""
     run(tmp_path, versions="9000:-1:500")
     broken_at = [0]
 
@@ -205,7 +205,7 @@ def test_a_step_search_searches_what_is_new(tmp_path):
 
 
 def test_a_simulation_is_made_again_at_the_head(tmp_path):
-    """Whatever the plan of the views: the old row stays, and the last one is of the head of now."""
+    """For every plan of the views, the old row stays, and the last row is of the current head."""
     calls = {"pay": PAY, "count": COUNT}
     first = run(tmp_path, calls=calls, versions="0:100:50")
     assert first.age.labels == ("pay",)

@@ -128,7 +128,7 @@ def test_full_parts_are_never_written_over(store):
 
 
 def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
-    """A full disk amid a part: an error that says so, the old part, no half file."""
+    """A full disk during a part gives an error that says so; the old part stays, and no half-written file."""
     store.add(table(row(1)))
     before = files(store)
 
