@@ -18,6 +18,7 @@ import argparse
 import copy
 import json
 import re
+import secrets
 import shutil
 import sys
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from diagrams import diagrams
 
 import toolkit
 from toolkit.teaching._check import not_answered
-from toolkit.teaching._exercises import CLASS_FILE, Exercise, for_exam, read_exercises
+from toolkit.teaching._exercises import CLASS_FILE, Exercise, digest, forms, read_exercises
 
 NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
@@ -341,6 +342,15 @@ def class_files(folder: Path, seed: int | None, *, exam: bool = False) -> dict[P
         own = {name: for_exam(one) if exam else one for name, one in made.exercises.items()}
         found |= {students / CLASS_FILE: replace(made, exercises=own).stored, folder / CLASS_FILE: made.stored}
     return found
+
+
+def for_exam(exercise: Exercise) -> Exercise:
+    """Return an exercise without its solution, mistakes and hints."""
+    known = forms(exercise.solution) if exercise.solution is not None else set()
+    salt = secrets.token_hex(16) if known else ""
+    digests = tuple(sorted(digest(salt, text) for text in known))
+    bare = {"hints": (), "mistakes": (), "slips": "", "worked": "", "solution": None}
+    return msgspec.structs.replace(exercise, salt=salt, digests=digests, **bare)
 
 
 def main() -> None:

@@ -194,7 +194,7 @@ def test_the_name_of_an_account_becomes_its_address(form):
 
 
 def test_the_first_pick_is_incomplete_and_not_out_of_date(form):
-    """Until a request was complete once, there is no code that could be out of date."""
+    """Before the first complete request, no code exists that could be out of date."""
     from playwright.sync_api import expect
 
     _, shown = form()
@@ -442,7 +442,7 @@ def test_an_edit_that_is_undone_brings_the_result_back(form):
 
 @pytest.mark.parametrize("version", [3000, 4555])
 def test_a_committed_transaction_ends_as_when_simulated_again(form, node, version):
-    """Keys that the account does not have are left out, which is said; Simulate gives the same again."""
+    """Keys that the account does not have are left out with a note; Simulate gives the same result again."""
     from playwright.sync_api import expect
 
     from toolkit.client._rebuilt import simulated_again
@@ -745,7 +745,7 @@ def test_a_failure_of_the_sender_is_shown_while_it_has_the_focus(form):
 
 
 def test_a_python_that_does_not_answer_is_said(form, shots):
-    """An edit ends what is said of the last result and the last entry; after 5 s the form says why nothing follows."""
+    """An edit removes the messages about the last result and the last entry; after 5 s the form says why nothing follows."""
     from playwright.sync_api import expect
 
     _, shown = form(request())

@@ -156,7 +156,7 @@ def test_a_figure_is_readable_on_any_page(bare, view, jupyter, scheme, drawn):
 
 
 def test_a_saved_page_does_not_report_an_error(bare, node):
-    """No Python has ever answered on it: nothing has ended, and there is no cell to run."""
+    """The page never had a kernel, so it neither reports an ended one nor asks to run a cell."""
     from playwright.sync_api import expect
 
     form = ViewBuilder(node)

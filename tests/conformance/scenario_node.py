@@ -10,7 +10,7 @@ from tests.conformance.test_recorded_replays import sent_of
 
 
 class WholeState(dict[bytes, Any]):
-    """A state in which what is not there is absent, not unknown."""
+    """A state in which a missing key means that the value does not exist, not that it is unknown."""
 
     def __contains__(self, key: object) -> bool:
         return True

@@ -192,7 +192,7 @@ class StateNode(RecordedNode):
     reads: int = 0
 
     def __post_init__(self) -> None:
-        """There is no recording to index; version 0 is genesis."""
+        """Index nothing: there is no recording, and version 0 is genesis."""
         self.versions = [*accumulate(one.index + 1 for one in self.sent)]
 
     @property

@@ -146,7 +146,7 @@ def test_every_transaction_is_a_row_without_a_problem(transactions):
 
 
 def test_balances_are_the_sums_of_a_plain_reading(transactions):
-    """Of every owner and asset: deposits less withdrawals less the fee, by the owner and asset of each store."""
+    """For every owner and asset: deposits minus withdrawals minus the fee, by the owner and asset of each store."""
     rows = 0
     for name, transaction in transactions:
         moved = _balances.balance_frame(*frames([transaction]), by="ledger_version")

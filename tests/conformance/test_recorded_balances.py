@@ -129,7 +129,7 @@ def test_the_fee_is_of_the_account_that_paid(version, kind, recordings):
 
 
 def test_the_last_balance_of_every_owner_is_the_nodes(recordings):
-    """Of the whole recorded ledger: the last balance after and the sum of changes are what each store holds at the end."""
+    """Over the whole recorded ledger, the last balance and the sum of changes equal what each store holds at the end."""
     history = recordings.longer_history
     served = RecordedNode(recordings.of("history", "series"), history)
     with served.serving(), toolkit.connect(served.url, cache=None) as node:

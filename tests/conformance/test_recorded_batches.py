@@ -178,7 +178,7 @@ def run(batch):
 
 @machine
 def test_batches_run_on_the_machine_as_on_the_node():
-    """Ours and those of the published composer: the same events and writes; outcome and gas are those of the node."""
+    """Our scripts and the published composer's give the same events and writes; outcome and gas equal the node's."""
     ran = Counter()
     for batch in [*hand_made(), *random_batches()]:
         payload = (batch["composed"] or {}).get("payload")

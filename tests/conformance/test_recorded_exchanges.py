@@ -133,7 +133,7 @@ def version_of(exchange) -> int:
 
 
 def test_every_exchange_is_of_one_kind(by_kind):
-    """3,549 exchanges of 26 kinds; the toolkit has no use for 43 exchanges of six kinds, and reads all others."""
+    """Of 3,549 exchanges of 26 kinds, the toolkit does not need 43 of six kinds, and reads all others."""
     assert {kind: len(exchanges) for kind, exchanges in by_kind.items()} == KINDS
     assert sum(KINDS.values()) == 3_549
     assert (len(KINDS), sum(KINDS[kind] for kind in UNREAD)) == (26, 43)
@@ -167,7 +167,7 @@ def _time(microseconds: int) -> datetime:
 
 
 def test_refusals(by_kind):
-    """Message, error code and VM error code of each refusal are those of its JSON."""
+    """Message, error code and VM error code of each refusal equal those in its JSON."""
     codes: Counter[str] = Counter()
     for exchange in by_kind["refusal"]:
         body = decode_error_body(exchange.answer, exchange.answer_headers["content-type"])
@@ -322,7 +322,7 @@ def test_payloads_of_events_and_resources(recordings, abis):
 
 
 def test_views(by_kind, recordings, abis, node, bcs_node):
-    """Each view but those of the sweep is called through a node: values, types and gas, in JSON and BCS."""
+    """Each view, except those of the sweep, is called through a node: values, types and gas, in JSON and BCS."""
     outcomes: Counter[str] = Counter()
     count = 0
     for exchange in [*by_kind["view"], *by_kind["view in BCS"]]:
@@ -485,7 +485,7 @@ def test_table_items(by_kind, recordings, node, bcs_node):
 
 
 def test_a_raw_table_item(by_kind, recordings, abis):
-    """The item whose bytes were read is the one that was written, and its fields are those of the JSON read."""
+    """The item read as bytes equals what was written, and its fields equal those read as JSON."""
     (exchange,) = by_kind["raw table item"]
     kind = "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf::lab::Entry"
     in_json = next(

@@ -57,7 +57,7 @@ def shown(text):
 
 
 def test_the_state_before_and_after_each_change(diffs, recordings):
-    """Of all 316 transactions: before is the state of the version before, after what the change writes."""
+    """For all 316 transactions, `before` is the state at the previous version, and `after` is what the change writes."""
     history = recordings.history
     wanted = list(slots(history))
     assert len(diffs) == len(wanted) > 1_000
@@ -83,7 +83,7 @@ def test_a_whole_range_reads_only_what_it_does_not_know(node, recorded_node, fra
 
 
 def test_every_resource_and_event_is_typed(frames, recordings, abis):
-    """Of each type: a row per write or event, with version and hash; values as a decoder of one value gives them."""
+    """Each type has one row per write or event, with version and hash; the values equal those decoded one by one."""
     history = recordings.history
     written, emitted = Counter(), Counter()
     for one in history.transactions:
@@ -124,7 +124,7 @@ def test_events_of_a_range_are_those_of_its_transactions(node, frames):
 
 
 def test_balances_are_those_of_each_transaction(frames, recordings):
-    """The rows of a version are those of its transaction alone; every fourth is compared."""
+    """The rows of a version equal those of its transaction alone; every fourth version is compared."""
     by_version = frames.balance_changes.groupby("ledger_version")
     decoded = decode_transactions(json.dumps(recordings.history.transactions).encode())
     seen = 0

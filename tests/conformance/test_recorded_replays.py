@@ -97,7 +97,7 @@ def test_recorded_transactions_are_replayed_over_http(node):
 
 
 def test_without_raw_state_values_all_but_refunds_and_fees_of_existing_slots_is_exact():
-    """Groups are put together from resources, and what needs the metadata of slots is said not to be known."""
+    """Groups are assembled from resources, and amounts that need slot metadata are reported as unknown."""
     sent = [one for record in recorded.lines("scenarios") if (one := sent_of(record)) is not None]
     with StateNode(sent=sent, raw=False).serving() as served, toolkit.connect(served.url) as node:
         assert not node.probe().offers["raw state values"]

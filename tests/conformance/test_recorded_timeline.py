@@ -30,7 +30,7 @@ def modules(recordings):
 
 
 def found_over(exchanges, history, modules, *, evidence=None):
-    """Return the timeline of a recorded ledger, which answers every read but those of raw state values."""
+    """Return the timeline of a recorded ledger, which answers every read except raw state values."""
     with RecordedNode(exchanges, history).serving() as served, toolkit.connect(served.url, cache=None) as node:
         found = find_timeline(node, 0, history.head, modules, evidence=evidence)
         # Which functions of a module changed is read from its bytecode. The record lacks it; the changes are the same.

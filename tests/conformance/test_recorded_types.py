@@ -152,7 +152,7 @@ def test_every_type_in_every_other_is_sent_and_read(client):
 
 
 def test_type_parameters_go_over_bcs(client, echoing):
-    """A node takes a type parameter in JSON for an address, so these calls are sent in BCS whatever is asked for."""
+    """In JSON, a node takes a type parameter for an address, so these calls are always sent in BCS."""
     for name, kind, _, sample in generic_calls():
         assert client.view(f"{MODULE}::{name}", [sample.python], type_arguments=[kind]).value == sample.python, kind
     for kind in ("u64", "vector<i64>"):

@@ -104,7 +104,7 @@ def _info(read):
 
 
 def test_the_whole_answer_says_what_the_json_says(url, registry):
-    """Version, sender, hash, gas, events and writes are those of the JSON answer, and nothing is left over."""
+    """Version, sender, hash, gas, events and writes equal those of the JSON answer, and no bytes are left over."""
     told, read = _both(url, registry, "0xcafe::registry::register", ["brand-new"])
     info = _info(read)
     assert told["success"]
@@ -136,7 +136,7 @@ def test_what_is_deleted_is_a_deletion(url, registry):
 
 
 def test_an_abort_names_its_module_code_and_reason(url, registry):
-    """The status is structured in BCS; its parts are those of the JSON answer's text."""
+    """The status is structured in BCS; its parts equal those in the text of the JSON answer."""
     told, read = _both(url, registry, "0xcafe::registry::register", ["alice"])
     kind, abort = _info(read)["status"]
     location, module = abort["location"]

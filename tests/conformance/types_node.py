@@ -73,7 +73,7 @@ class TypesNode(RecordedNode):
     items: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """There is no history to index."""
+        """Index nothing: there is no history."""
 
     def add_module(self, abi: dict[str, Any]) -> None:
         self.modules[int(abi["address"], 16), abi["name"]] = abi

@@ -86,7 +86,7 @@ def test_the_ledger_lists_its_accounts(ledger, node):
 
 
 def test_the_ledger_lists_its_contracts(ledger, node):
-    """Those that are published at the head: the retracted trial is not there, and no module of the framework."""
+    """It lists what is published at the head, without the retracted trial and without the framework's modules."""
     found = {one.contract: one for one in ledger.contracts}
     assert set(found) == {
         "0x901d::gold",

@@ -97,7 +97,7 @@ class TestView:
         assert lines[-1] == "--out writes all rows and columns."
 
     def test_failures_are_rows(self, command):
-        """A function that is not there yet is a row with its code; the command went well."""
+        """A function that does not exist yet gives a row with its error code; the command succeeds."""
         rows = json_of(command("view", "0xfa17::vault::preview", "100", "--versions", "1000:4000:3000", "--json"))[
             "rows"
         ]

@@ -89,7 +89,7 @@ def test_bad_input_is_exit_2_and_one_line(compare, arguments, words):
 
 
 def test_a_waivers_file_stands_in_place_of_the_study_s(compare, runs):
-    """An expired one no longer excuses, and is told."""
+    """An expired waiver no longer excuses, and the output says so."""
     (runs / "waivers.toml").write_text('[[waiver]]\ncall = "size"\nreason = "old"\nexpires = 2001-01-01\n')
     done = compare("x@999", "x", "--waivers", "waivers.toml")
     assert done.returncode == 1
@@ -129,7 +129,7 @@ def test_json_on_stdout_is_whole(compare):
 
 
 def test_without_any_limit_there_is_no_gate(compare, runs):
-    """A comparison is then told, and nothing fails; each format says that nothing was judged."""
+    """The comparison is printed and nothing fails; each format says that nothing was judged."""
     bare = (runs / "study.toml").read_text().replace("[thresholds]\npercent = 1\n", "")
     (runs / "bare.toml").write_text(bare)
     done = compare("x@999", "x", "--study", "bare.toml")

@@ -302,7 +302,7 @@ def test_a_damaged_run_is_bad_input(command, finished, tmp_path, arguments, cont
 
 @pytest.mark.parametrize("depth", [40, 980, 100_000])
 def test_a_deep_argument_is_bad_input(command, depth):
-    """Of a view, of a simulation, as the key of a table."""
+    """As an argument of a view or a simulation, and as the key of a table."""
     deep = "[" * depth + "]" * depth
     for arguments in (
         ["view", "0x1::coin::nothing", deep],

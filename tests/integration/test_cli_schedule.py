@@ -62,7 +62,7 @@ def test_rows_go_to_a_file(schedule, ledger, tmp_path):
 
 
 def test_equal_schedules_are_one_line(schedule):
-    """Nothing differs: that is said, and no empty table."""
+    """If nothing differs, one line says so, without an empty table."""
     code, out, _ = schedule("100", "101")
     assert (code, out.count("\n")) == (0, 1)
     assert out.endswith(": no parameter differs.\n")

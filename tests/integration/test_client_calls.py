@@ -124,7 +124,7 @@ def test_what_is_kept_waits_for_no_turn(server, monkeypatch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_of_signature_is_simulated(node, shape):
-    """Whatever has no JSON form goes as BCS by itself; the outcome is the transaction's, not a refusal."""
+    """Signatures without a JSON form are sent as BCS automatically; the outcome is the transaction's, not a refusal."""
     sim = node.simulate(toolkit.SimulationRequest(TRANSFER, sender="0xa11ce", **SHAPES[shape]))
     if shape == "everything given":
         assert (sim.success, sim.vm_status) == (False, "SEQUENCE_NUMBER_TOO_NEW")

@@ -64,7 +64,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
 
 @pytest.mark.usefixtures("no_figures")
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
-    """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
+    """Which call, where, by how much and why, in HTML, Markdown and JSON; no call is reported as unchanged."""
     run, version = upgraded
     answer = f"sell: ×8.7 at version {version:,} (2026-01-01), when code was upgraded."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
@@ -119,7 +119,7 @@ def test_a_single_transaction_of_a_way_has_a_level_where_gas_grows(tmp_path):
 
 
 def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
-    """Three transactions after an upgrade show no level, and it is said that they could not be compared."""
+    """Three transactions after an upgrade do not show a level; the report says that they could not be compared."""
     ledger, version = short_case(after=3)
     run = run_of(ledger, tmp_path / "run", "sell")
     assert run.steps.empty
@@ -194,7 +194,7 @@ def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path,
 
 
 def test_a_report_of_a_study_without_a_change_could_not_judge(case, tmp_path):
-    """Limits are judged by what is before and after a change, and within the run there is none."""
+    """Limits are judged before and after a change, and this run does not contain one."""
     ledger, version = case
     call = {"sell": {"committed": f"{HOME}::shop::sell"}}
     calm = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions=f"{version + 3}:-1", thresholds="5%")
@@ -240,7 +240,7 @@ def test_figures_draw_levels_and_one_mark_per_kind(told):
 
 
 def test_an_incomplete_run_says_that_it_did_not_judge(upgraded, tmp_path):
-    """Before the analysis is stored, no call is said to be unchanged."""
+    """Until the analysis is stored, no call is reported as unchanged."""
     run, _ = upgraded
     folder = tmp_path / "incomplete"
     shutil.copytree(run.path, folder)

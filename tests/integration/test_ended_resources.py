@@ -93,7 +93,7 @@ def shelf_of(frame) -> dict[str, tuple[str | None, str | None]]:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_one_row_for_each_resource(ledger, name):
-    """Of a simulation, of a committed transaction, and of one that follows another in a frame."""
+    """For a simulation, a committed transaction, and a transaction that follows another in a frame."""
     node = toolkit.connect(ledger)
     if name != "make":
         ledger.commit("0x5e1f::shelf::make", sender="0xa11ce")

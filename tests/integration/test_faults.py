@@ -86,7 +86,7 @@ def test_a_sweep_under_a_rain_of_faults_loses_nothing(client, faults, sizes):
 
 
 def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
-    """What came before the outage is there, what came after is told; the order of the plan holds."""
+    """Rows before the outage have values, rows after it have errors, and they keep the order of the plan."""
     faults.schedule([None] * 42)  # the head, the anchor of the ledger, and 40 views
     faults.rates = {"500": 1.0}
     with pytest.warns(UserWarning, match="could not check that .* still serves the ledger"):
@@ -139,7 +139,7 @@ def test_transactions_recover_too(client, faults):
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(faults, sizes, tmp_path):
-    """Ctrl-C in the middle: it comes through, and the next try asks only for what is missing."""
+    """Ctrl-C interrupts the sweep, and the next try requests only what is missing."""
     place = tmp_path / "answers.sqlite3"
     faults.latency_s = 0.02
 

@@ -53,7 +53,7 @@ def test_resources_and_items_have_the_times_of_a_plan_by_date(node):
 
 
 def test_where_there_is_no_gas_to_search_for_it_is_refused(node):
-    """Table items and transactions have no steps; the message has the way."""
+    """Table items and transactions do not have steps; the message says what to use instead."""
     plan = toolkit.FindSteps("0:9")
     with pytest.raises(InputError, match="pass it to fetch_views or a Study"):
         toolkit.fetch_transactions(node, plan)

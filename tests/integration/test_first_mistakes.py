@@ -117,7 +117,7 @@ def test_a_report_is_on_a_run(tmp_path, given):
 
 @pytest.mark.parametrize("given", ["shop.py", 5, int])
 def test_only_classes_of_contracts_are_published(given):
-    """A file or another class has no definition."""
+    """A file or another class does not have a definition."""
     ledger = Ledger()
     with pytest.raises(InputError, match="class"):
         ledger.publish(given)

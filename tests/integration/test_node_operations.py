@@ -69,7 +69,7 @@ def _transfer(ledger, *, to="0xb0b", amount="100", sender="0xa11ce", **changes):
 
 
 def test_a_table_item_is_the_bare_value(post, handle):
-    """The struct stored under the key, in the wire's form; no gas is told."""
+    """The answer is the struct stored under the key, in wire form, without gas."""
     answer = post(f"/tables/{handle}/item", _item("alice"))
     assert answer.status_code == 200
     assert answer.json()["owner"] == "0xa11ce"

@@ -193,7 +193,7 @@ def url():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.path[:40]} {row.text[:40]}")
 def test_a_request_that_is_a_little_different(url, row):
-    """Status, error code, VM code and ledger headers are those of a node; the text says what is wrong."""
+    """Status, error code, VM code and ledger headers equal those of a node; the text says what is wrong."""
     if row.body is None:
         answer = requests.get(url + row.path, headers=row.headers, timeout=10)
     else:

@@ -108,7 +108,7 @@ def test_another_chain_is_refused_by_its_id(url):
 
 
 def test_estimates_apply_to_bcs_requests_too(url):
-    """The options are in the query, whatever the body is."""
+    """The options are in the query, for every form of the body."""
     simulated = _simulate(
         url, _raw(gas_unit_price=1, max_gas_amount=1), estimate_gas_unit_price="true", estimate_max_gas_amount="true"
     )

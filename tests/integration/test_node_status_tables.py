@@ -243,7 +243,7 @@ def _send(node, path, row):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path} {row.status} {row.code}")
 def test_each_row_of_the_status_tables(node, ledger, capsys, row):
-    """Status, error code, text, VM code and headers are those of the wire facts."""
+    """Status, error code, text, VM code and headers equal the recorded ones."""
     path = row.path.replace("{handle}", ledger.view("0xcafe::registry::handle")[0][0])
     status, headers, body = _send(node, path, row)
     if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):

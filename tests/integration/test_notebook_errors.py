@@ -79,7 +79,7 @@ def test_an_error_begins_with_the_cell_and_ends_with_the_message(run, source):
 
 
 def test_outside_of_a_notebook_an_error_has_the_usual_traceback(tmp_path):
-    """In a script: one chain, which ends in the message, without those of libraries."""
+    """In a script, the traceback is one chain that ends in the message, without the chains of libraries."""
     code = "import toolkit\ntoolkit.connect('http://127.0.0.1:9/v1').ledger()\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.stderr.count("Traceback") == 1

@@ -9,7 +9,7 @@ from toolkit import embedded
 
 
 def test_a_run_tells_the_schedule_and_the_called_modules_at_its_ends(tmp_path: Path) -> None:
-    """The vault is not there at first; the coin module stays as it is; the schedule changes on the way."""
+    """The vault does not exist at first, the coin module stays the same, and the schedule changes during the run."""
     ledger = embedded.Ledger.with_history(seed=7, versions=400, cache=True)
     calls = [
         toolkit.ViewFunction("0x1::chain_id::get"),

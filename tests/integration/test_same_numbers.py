@@ -99,7 +99,7 @@ def test_gas_of_a_call_is_that_of_its_last_observation(run, page):
 
 
 def test_bars_end_with_the_gas_used(run):
-    """Of all parts, or of some, where the parts that are not drawn are not forgotten."""
+    """With all parts, or with some; the total still includes the parts that are not drawn."""
     used = {f"{gas:,}" for gas in run.observations["gas_used"].dropna()}
     for parts in (None, ["execution", "io"], ["storage"]):
         axes = toolkit.plots.gas_breakdown(run.observations, parts=parts)

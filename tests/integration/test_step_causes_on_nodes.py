@@ -144,7 +144,7 @@ class TestUnresolved:
 
 
 def test_two_builds_of_a_node_do_not_compare(through, ledger):
-    """Readings by another build tell of the node, whatever the transaction between them did."""
+    """A difference between readings by two builds is attributed to the node, whatever the transaction between them did."""
     at = mark(ledger, "tenfold")
     runs = []
     for build, version in (("one", at - 1), ("two", at)):
@@ -176,7 +176,7 @@ def test_outages_leave_intervals_and_break_nothing(through, ledger):
 
 
 def test_a_run_that_goes_on_with_another_build_says_so(through, ledger, tmp_path):
-    """Readings before and after the node's upgrade are told apart: steps between them have the cause `node`."""
+    """Readings before and after the node's upgrade are kept apart: steps between them have the cause `node`."""
     at = mark(ledger, "tenfold")
 
     def stops(path: str, query: dict[str, list[str]]) -> None:

@@ -104,7 +104,7 @@ def test_the_search_costs_less_than_a_twentieth_of_a_sweep(demo, ledger):
 
 
 def test_every_cause_is_the_true_one(run, ledger):
-    """The history marks what it did; whatever else steps is ordinary life, and so state."""
+    """The history marks its own changes; every other step comes from ordinary transactions, so its cause is `state`."""
     told = plain_columns(run.steps, ["version_after", "cause"])
     assert told["cause"] == [true_kind(ledger, version) for version in told["version_after"]]
 
@@ -177,7 +177,7 @@ def test_each_event_is_explained_in_its_own_words(run, ledger, label, text, kind
 
 
 def test_a_mixed_cause_has_its_parts(run):
-    """Both are told, and nothing that any governance script writes besides."""
+    """Both parts are named, without what every governance script also writes."""
     mixed = run.steps[run.steps["cause"] == "mixed"]
     assert [list(parts) for parts in mixed["cause_parts"]] == [["schedule", "code"]] * len(mixed)
     others = run.steps[run.steps["cause"] != "mixed"]

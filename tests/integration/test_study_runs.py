@@ -99,7 +99,7 @@ def test_a_run_at_a_version_is_the_last_observation_of_each_call_and_node(two_no
 
 @pytest.mark.parametrize("version", [-1, 2**64, 1.5, None, True, "300", "size"])
 def test_what_is_not_a_version_is_refused(two_nodes, version):
-    """A run has no version that counts from the head; the message has its last one."""
+    """Versions of a run do not count from the head; the message names the last one."""
     with pytest.raises(toolkit.InputError, match=rf"such as 1000, got .* is {two_nodes.last_version:,} \("):
         two_nodes.at(version)
 

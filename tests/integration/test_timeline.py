@@ -107,7 +107,7 @@ def test_the_timeline_is_the_history(whole, ledger):
 
 
 def test_each_row_has_the_facts_of_its_transaction(whole, ledger):
-    """Hash and time are those of the ledger, the words those of steps."""
+    """Hash and time equal the ledger's, and the wording equals that of steps."""
     names = ["ledger_version", "transaction_hash", "time", "transaction_type"]
     for version, digest, time, kind in zip(*plain_columns(whole, names).values(), strict=True):
         done = ledger.transaction(version)
@@ -199,7 +199,7 @@ def test_without_registries_the_code_is_unread(gated):
 
 
 def test_without_transactions_changes_are_found_without_their_facts(gated):
-    """The version is exact all the same, and the modules are those of the package."""
+    """The version is exact nevertheless, and the modules are those of the package."""
     frame = gated(closed("/transactions/"))
     assert rows_of(frame) == [(2_252, "code"), (3_502, "schedule")]
     assert frame["exact"].all()
@@ -350,6 +350,6 @@ def test_on_random_histories_all_is_true_and_nothing_unreverted_is_missing(event
 
 
 def test_the_configuration_is_named():
-    """Every resource that is compared has a kind and a name; parts are those of gas."""
+    """Every compared resource has a kind and a name; its parts are parts of gas."""
     assert {kind for kind, _ in CONFIGURATION.values()} == {Cause.SCHEDULE, Cause.CONFIG}
     assert len(Part) == 4

@@ -42,5 +42,5 @@ def dense_steps(ledger: embedded.Ledger, call: Call) -> dict[int, tuple[Outcome,
 
 
 def true_kind(ledger: embedded.Ledger, version: int) -> str:
-    """Return the kind of cause of whatever stepped at a version: the history's own mark; ordinary life is state."""
+    """Return the kind of cause of a step at a version: the history's own mark, or `state` without one."""
     return next((mark.kind for mark in ledger.milestones if mark.version == version), "state")

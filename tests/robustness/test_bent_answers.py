@@ -214,7 +214,7 @@ def test_views(replay):
 @pytest.mark.fault("any hostile leaf in an untyped view's answer", "one failure row, or JSON text")
 @pytest.mark.parametrize("flatten", [False, True])
 def test_views_of_a_node_without_modules(replay, flatten):
-    """Without types whatever JSON holds becomes a column, or its row a failure; never an error of the frame."""
+    """Without types, any JSON becomes a column, or its row a failure, but never an error of the frame."""
     node = replay.node()
     honest = body_at(replay, "/view", lambda: node.view(RECORD_OF, ledger_version=BENT))
 
@@ -316,7 +316,7 @@ def test_simulations(replay):
 
 @pytest.mark.fault("any hostile leaf in a committed transaction", "only its version is a failure row")
 def test_pages_of_transactions(replay):
-    """Each version of a page is one row, whatever one of its transactions holds; the others are as they were."""
+    """Each version of a page is one row, whatever one transaction contains; the other rows are unchanged."""
     node = replay.node()
     fetch = lambda: toolkit.fetch_transactions(node, versions=f"{FIRST}:{LAST}", progress=False)  # noqa: E731
     truth = fetch().transactions.set_index("ledger_version")["hash"]
@@ -470,7 +470,7 @@ BENT_IN_TIMELINES = {
 )
 @pytest.mark.parametrize("what", BENT_IN_TIMELINES)
 def test_timelines(replay, what):
-    """A timeline is returned, whatever a resource holds at one end of the range."""
+    """A timeline is returned, whatever a resource contains at one end of the range."""
     replay.bend = lambda _: None
     where = f"{BENT_IN_TIMELINES[what]}?ledger_version={LAST}"
 

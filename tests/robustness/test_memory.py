@@ -108,7 +108,7 @@ def test_answers_that_nobody_takes_count(packed, engine):
 
 
 def test_a_run_that_is_left_standing_holds_up_no_other(packed, engine):
-    """Of two runs, one is never read on: the other still gets its answers, one at a time."""
+    """One of two runs stops reading; the other still gets its answers, one at a time."""
     left = engine.run(requests(packed, 16))
     next(left)
     assert len(list(engine.run(requests(packed, 16)))) == 16
@@ -138,7 +138,7 @@ def test_a_long_text_of_a_node_is_cut_with_a_mark():
 
 @pytest.mark.parametrize("kind", ["user_transaction", "block_epilogue_transaction"])
 def test_a_long_vm_status_is_cut(kind):
-    """Of committed transactions and simulations alike."""
+    """For committed transactions and simulations alike."""
     wire = user_transaction(vm_status="v" * 10_000) | {"type": kind}
     [one] = decode_transactions(json.dumps([wire]).encode())
     assert one.vm_status == "v" * 2_000 + "… (8,000 more characters)"

@@ -132,7 +132,7 @@ def test_a_fetch_never_mixes_two_ledgers(proxy, replaced, connect, fetch, same_c
 
 @pytest.mark.fault("a node replaced between two fetches", "LedgerChanged, instead of cached rows mixed with new ones")
 def test_a_second_fetch_does_not_meet_cached_answers_of_another_ledger(proxy, other_ledger, connect):
-    """A local network that was started anew behind the same URL has the same chain id."""
+    """A local network that is restarted behind the same URL has the same chain id."""
     node = connect(proxy.url, cache="default")
     toolkit.fetch_views(node, DEPTH, versions="0:1499/20", progress=False)
     proxy.upstream = other_ledger

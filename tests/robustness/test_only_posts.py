@@ -45,7 +45,7 @@ def node(connect, proxy):
 )
 @pytest.mark.parametrize("status", [403, 404, 405])
 def test_the_ledger_is_that_of_the_headers(status, connect, proxy, there):
-    """Chain id, head, oldest version and time are those of GET /v1; the role of the node is not known."""
+    """Chain id, head, oldest version and time equal those of GET /v1; the node's role is unknown."""
     proxy.change = only_posts(status)
     info = connect(proxy.url).info()
     assert info.ledger == there.ledger()
@@ -64,7 +64,7 @@ def test_views_and_items(node, there):
 
 
 def test_sweeps_by_numbers(node, there):
-    """A plan counted from the head is resolved by the headers; gas and versions are those of the whole node."""
+    """A plan counted from the head is resolved from the headers; gas and versions equal those of the complete node."""
     call = toolkit.ViewFunction("0x1::chain_id::get")
     frames = [toolkit.fetch_views(one, call, versions="-101:-1:50", progress=False) for one in (node, there)]
     columns = ["ledger_version", "value", "gas_used", "error_code"]

@@ -27,7 +27,7 @@ def counted(proxy):
 
 @pytest.mark.fault("the module endpoint fails during a study", "the run completes with the same results")
 def test_a_study_does_not_need_modules(proxy, tmp_path):
-    """Gas and outcomes are those of an undisturbed run."""
+    """Gas and outcomes equal those of an undisturbed run."""
     study = toolkit.Study(node=proxy.url, calls={"size": SIZE}, versions="300:500/20")
     whole = study.run(tmp_path / "whole", progress=False)
     proxy.change = lambda request, answer: replace(answer, status=503) if "/module/" in request.path else None

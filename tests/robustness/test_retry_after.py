@@ -40,7 +40,7 @@ def limited(after, *, status=429, answered=0):
 )
 @pytest.mark.parametrize("after", ["3600", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_long_wait_ends_the_calls_that_are_left(proxy, after):
-    """500 calls cost one round of requests, whatever the form of the wait."""
+    """500 calls cost one round of requests, for each form of the wait."""
     proxy.change = limited(after)
     node = toolkit.connect(proxy.url, cache=None, max_in_flight=8)
     frame = toolkit.fetch_views(node, SIZE, versions=range(100, 600), progress=False)

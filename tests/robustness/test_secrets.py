@@ -307,7 +307,7 @@ def test_frames_and_the_cache_hold_no_credentials(gateway, tmp_path, caplog):
 
 @pytest.mark.fault("a successful answer that contains the credentials", "values are data, and stay unchanged")
 def test_values_are_not_altered(gateway):
-    """A table item that is text is believed, whatever the text is."""
+    """A table item that is text is accepted, whatever the text is."""
     secret = gateway.change.secret
     gateway.change = lambda _, honest: replace(honest, status=200, body=json.dumps(secret).encode())
     types = {"key_type": "u64", "value_type": "0x1::string::String"}
@@ -352,7 +352,7 @@ def test_a_study_leaves_no_credentials_behind(gateway, tmp_path, capsys, caplog)
 
 @pytest.mark.fault("a gateway that repeats credentials, read by commands", "absent from everything printed or written")
 def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, capfd, caplog):
-    """Every command that asks a node, and what is made of its run; exit codes are those of an honest node."""
+    """Every command that reads a node, and what is made of its run; exit codes equal those with an honest node."""
     log_all(caplog)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -392,7 +392,7 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
 
 
 def test_the_demo_ends_with_its_report_and_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
-    """It starts anew beside the run of an earlier one; the key of the environment is in no file, output or log."""
+    """It starts a new run next to an earlier one; the environment's key appears in no file, output or log."""
     log_all(caplog)
     monkeypatch.setenv(ENVIRONMENT, KEY)
     out = tmp_path / "demo"

@@ -110,7 +110,7 @@ def test_a_gap_is_a_row_and_is_read_again_by_the_same_command(proxy, whole, tmp_
 @pytest.mark.fault("pages that fail: no answer, an error, or invalid JSON", "the same command reads them again")
 @pytest.mark.parametrize("status", [503, 403, 200])
 def test_failed_pages_are_read_again_by_the_same_command(proxy, whole, tmp_path, status):
-    """Two pages of six fail, in whatever way: a row each; later only they are read."""
+    """Two of six pages fail, in any way: each gives a row, and later only those pages are read."""
 
     def fail(request, answer):
         if request.path == "/v1/transactions" and request.query["start"] in {"200", "400"}:

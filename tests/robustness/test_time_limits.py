@@ -77,7 +77,7 @@ def dripping(request):
     "the request is abandoned after ten times `timeout_s`, and not retried",
 )
 def test_an_endless_answer_is_given_up(dripping):
-    """No wait for bytes is too long, yet the request ends, with what to do. For libcurl part of a line is no progress."""
+    """No single wait for bytes is too long, yet the request ends and says what to do. libcurl does not count part of a line as progress."""
     given_up(dripping, BulkEngine)
 
 

@@ -247,7 +247,7 @@ def test_the_data_dictionary_on_paper_is_the_one_in_code():
 
 
 def test_errors_of_the_package_are_in_one_file():
-    """No class outside of `toolkit/errors.py` is one of its tree, and the tree told there names every class."""
+    """No class outside of `toolkit/errors.py` belongs to its tree, and the tree in its docstring names every class."""
     tree = ast.parse((PACKAGE / "errors.py").read_text("utf-8"))
     names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     told = ast.get_docstring(tree) or ""

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import inspect
 import os
 import re
@@ -66,8 +65,6 @@ Exit codes:
   141  the reader of the output closed it"""
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
-# New objects before the garbage collector runs: what a command loads stays in use until the command ends.
-_MIN_COLLECTED = 100_000
 _MIN_FAILED = 4000  # of the VM's status codes, those of a function that ran and failed; others say that it cannot run
 # What pydantic says of a value, and what a user reads.
 _PLAIN_WORDS = (
@@ -207,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["node", "--port", "http"])
     2
     """
-    gc.set_threshold(_MIN_COLLECTED)
     warnings.showwarning = _warn
     _debug.set(debugging())
     given = list(sys.argv[1:] if arguments is None else arguments)

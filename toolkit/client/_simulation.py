@@ -208,7 +208,7 @@ class Simulation(TransactionData):
         if isinstance(batch, Batch) and not self.success:
             with suppress(errors.ToolkitError):  # the node cannot be asked again
                 failed = self._failed_call()
-        return self._described(units, failed)
+        return "\n".join(self._lines(units, failed))
 
     def _unit_of(self, asset: str) -> tuple[str, int] | None:
         """Read the symbol and decimals of an asset; None if they are not known: its amounts are in base units."""
@@ -218,8 +218,8 @@ class Simulation(TransactionData):
                 return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
         return None
 
-    def _described(self, units: _Units, failed: int | None = None) -> str:
-        """Describe the outcome, with amounts of assets without a unit in base units."""
+    def _lines(self, units: _Units, failed: int | None = None) -> list[str]:
+        """Return a description of the outcome, with amounts of assets without a unit in base units."""
         lines, batch = [_headline(self)], self.request.payload
         if isinstance(batch, Batch) and failed is not None:
             lines.append(f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}.")
@@ -229,7 +229,7 @@ class Simulation(TransactionData):
         lines += [_cost_line(self, units), *_balance_lines(self, units), _writes_line(self)]
         at = f"ledger version {self.ledger_version:,}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
-        return "\n".join(visible(short_addresses(line), 400) for line in lines)
+        return [visible(short_addresses(line), 400) for line in lines]
 
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
@@ -237,7 +237,7 @@ class Simulation(TransactionData):
 
     def _repr_html_(self) -> str:
         # Showing a result sends no requests, so amounts are in octas, before `explain` and after it.
-        title, *lines = self._described({}).splitlines()
+        title, *lines = self._lines({})
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
 

@@ -84,7 +84,6 @@ def run_in_threads(
     do: Callable[[Task], Result],
     *,
     in_flight: int,
-    advance: Callable[[int], Any] = lambda _: None,
 ) -> Iterator[tuple[int, Result]]:
     """Run a function over tasks in threads, and yield (position, result) as the results arrive.
 
@@ -96,8 +95,6 @@ def run_in_threads(
         Called in worker threads. An error that it raises is raised here and ends the run.
     in_flight : int
         Maximum number of tasks at once.
-    advance : callable, optional
-        Called with 1 after each result.
 
     Yields
     ------
@@ -108,9 +105,7 @@ def run_in_threads(
     pool = ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch")
     patient = True
     try:
-        for found in as_completed(pool, do, ((task,) for task in tasks), 2 * threads):
-            yield found
-            advance(1)
+        yield from as_completed(pool, do, ((task,) for task in tasks), 2 * threads)
     except KeyboardInterrupt:
         patient = False  # Ctrl-C does not wait for the tasks in progress
         raise

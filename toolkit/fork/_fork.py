@@ -111,11 +111,9 @@ class ForkSimulation(Simulation):
         not_reached = [(0, 0)] * (len(batch.calls) + 2 - len(found))
         return call_frame(batch, [*found[:-1], *not_reached, found[-1]], FORK_BATCH_GAS)
 
-    def _described(self, *about: Any) -> str:
-        text = super()._described(*about)
-        if not self.unknown:
-            return text
-        return f"{text}\nNot exact: {', '.join(self.unknown)}; the node does not serve the metadata of slots."
+    def _lines(self, *about: Any) -> list[str]:
+        what = f"Not exact: {', '.join(self.unknown)}; the node does not serve the metadata of slots."
+        return super()._lines(*about) + [what] * bool(self.unknown)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_execution": None}

@@ -303,7 +303,7 @@ def _replayed_groups(
                 yield place, sweep.rows(group, bar.advance)
             return
         calls = ((node, group, function, change) for group in groups)
-        for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
+        for place, found in results(pool, _task_rows, calls, len(groups)):
             yield place, found
             bar.advance(len(groups[place]))
 

@@ -158,8 +158,9 @@ class Study(StudyFields):
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return the state to pickle, without the logins of the nodes."""
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {**(state["__pydantic_private__"] or {}), "_logins": {}}}
+        bare = self.model_copy()
+        bare._logins = {}  # noqa: SLF001 - of this class
+        return super(Study, bare).__getstate__()
 
     @classmethod
     def load(

@@ -85,8 +85,8 @@ def _contracts(
     """
     tree = ast.parse(source, file)
     module = ModuleType(_MODULE)
-    vars(module).update({name: getattr(embedded, name) for name in dir(embedded)} | dict(variables))
-    module.__name__ = _MODULE
+    names = {name: getattr(embedded, name) for name in dir(embedded)}
+    vars(module).update(names | dict(variables) | {"__name__": _MODULE})
     before = dict(vars(module))
     code = compile(source, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     published = ledger.chain.code_at(ledger.head).modules

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -196,15 +195,6 @@ def is_solution(exercise: Exercise, given: set[str]) -> bool:
     if exercise.solution is not None:
         return not given.isdisjoint(forms(exercise.solution))
     return any(digest(exercise.salt, text) in exercise.digests for text in given)
-
-
-def for_exam(exercise: Exercise) -> Exercise:
-    """Return an exercise without its solution, mistakes and hints."""
-    known = forms(exercise.solution) if exercise.solution is not None else set()
-    salt = secrets.token_hex(16) if known else ""
-    digests = tuple(sorted(digest(salt, text) for text in known))
-    bare = {"hints": (), "mistakes": (), "slips": "", "worked": "", "solution": None}
-    return msgspec.structs.replace(exercise, salt=salt, digests=digests, **bare)
 
 
 def digest(salt: str, text: str) -> str:

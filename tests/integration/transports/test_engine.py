@@ -62,7 +62,7 @@ def test_each_job_is_answered_once(server, engine):
 
 
 def test_each_answer_is_its_own_requests(server, engine):
-    """Bodies and keys are not mixed up, whatever the order of completion."""
+    """Bodies and keys are not mixed up in any order of completion."""
     posts = ((n, Request("POST", server.url("echo", n=n), b"x" * n)) for n in range(100))
     for key, answer in engine.run(posts):
         assert f'?n={key}"' in answer.body.decode()
@@ -133,7 +133,7 @@ def test_it_works_under_a_running_loop(server, engine):
 
 
 def test_unusable_requests_are_results(server, engine):
-    """A URL that is none and a header that cannot be sent: an outcome each, and the others go on."""
+    """An invalid URL and a header that cannot be sent each give an outcome, and the other requests go on."""
     broken = [
         (100, Request("GET", "file:///etc/hostname")),
         (101, Request("GET", server.url("fine"), None, {"A": "b\nc"})),

@@ -34,7 +34,7 @@ def test_no_proxy_is_honoured(server, proxied, open_transport, monkeypatch, exce
 
 
 def test_https_goes_through_a_tunnel_without_the_key(tls_server, proxy, open_transport, monkeypatch, trusted):
-    """The proxy is told host and port, and nothing else."""
+    """The proxy receives the host and port, and nothing else."""
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
     answer = open_transport(api_key=KEY).send(Request("GET", tls_server.url("fine")))
     assert (answer.status, answer.body) == (200, FINE)
@@ -110,7 +110,7 @@ def test_a_bundle_that_is_not_there_does_not_matter_for_http(server, open_transp
 
 
 def test_tls_to_a_plain_port_is_unreachable(server, transport):
-    """A wrong scheme is said to be TLS trouble."""
+    """The error for a wrong scheme mentions TLS."""
     with pytest.raises(NodeUnreachable, match="TLS handshake failed"):
         transport.send(Request("GET", server.url("fine").replace("http:", "https:")))
 

@@ -32,7 +32,7 @@ def test_an_answer_comes_as_it_is(server, transport):
 
 
 def test_a_header_sent_twice_is_joined(server, transport):
-    """As HTTP has it: with a comma, whatever the case of the name."""
+    """The values are joined with a comma, as in HTTP; the case of the name does not matter."""
     assert get(transport, server, "twice").headers["x-odd"] == "one, two"
 
 
@@ -112,7 +112,7 @@ DAMAGED[20:40] = b"\xff" * 20
     ids=[str(number) for number in range(14)],  # the bytes contain the time
 )
 def test_both_transports_take_the_same_bodies(server, transport, encoding, body, is_good):
-    """A compressed body is complete, or there is no answer; an encoding that was not offered is refused."""
+    """A compressed body is either complete or an error; an encoding that was not offered is refused."""
     server.body = encoding, body
     if is_good:
         assert get(transport, server, "encoded").body == BODY
@@ -136,7 +136,7 @@ def test_chunks_are_joined(server, transport):
     ],
 )
 def test_a_broken_answer_says_how(server, transport, where, words):
-    """A hang-up is told from compression that is broken, and from a node that is not there."""
+    """The error distinguishes a hang-up, broken compression and a node that cannot be reached."""
     with pytest.raises(NodeUnreachable, match=words):
         get(transport, server, where)
 

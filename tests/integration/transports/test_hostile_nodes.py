@@ -54,7 +54,7 @@ HOSTILE = {  # what the node does, and the codes that a row of it may have
 
 
 class _Node(_Handler):
-    """Describes itself as a node does; what a view does is told by the server's `mode`."""
+    """Describes itself as a node does; the server's `mode` decides how it answers a view."""
 
     def _told(self, value, **headers):
         head = {name.replace("-", "_"): text for name, text in ledger_headers(HEAD, gas_used=3).items()}

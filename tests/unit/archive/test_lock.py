@@ -78,6 +78,6 @@ def test_a_folder_that_was_moved_is_noticed(tmp_path):
 
 
 def test_a_missing_folder_is_a_study_error(tmp_path):
-    """What cannot be opened is said by name."""
+    """The error names the file that cannot be opened."""
     with pytest.raises(StudyError, match="cannot be locked"), locked(tmp_path / "none"):
         pass

@@ -75,7 +75,7 @@ def test_a_sweep_of_any_length_is_prepared_at_once():
 
 @given(upgrades=st.sets(st.integers(1, 999), max_size=6), order=st.permutations(range(0, 1_000, 37)))
 def test_every_version_gets_its_own_module(upgrades, order):
-    """Wherever the upgrades lie and in whatever order versions are asked, each gets the module that stood there."""
+    """Wherever the upgrades are and in any order of reads, each version gets its module."""
     states = {0: coin("v0", code="0x00")} | {v: coin(f"v{v}", code=f"{v:#06x}") for v in upgrades}
     chain = Chain(coin=states)
     store = AbiStore(chain.fetch)
@@ -131,7 +131,7 @@ def test_a_module_without_a_readable_abi_is_there_without_one():
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"abi": 5}', b'{"abi": {"name": "x"}}', b"\xff"])
 def test_an_answer_that_is_no_module_is_a_schema_error(body):
-    """What cannot be read is said, not taken for absence."""
+    """A failed lookup is an error, not an absent module."""
     with pytest.raises(SchemaError):
         AbiStore(lambda *_: body).at(5).lookup("0x1", "coin")
 
@@ -149,7 +149,7 @@ def test_preparing_leaves_refusals_to_the_reads():
 
 
 def test_layouts_follow_an_upgrade():
-    """A struct that gained a field is resolved anew; before the upgrade the old layout stands."""
+    """A struct that gained a field is resolved again; before the upgrade, the old layout applies."""
     old, new = coin(fields={"a": "u64"}), coin(fields={"a": "u64", "b": "u8"}, code="0x02")
     store = AbiStore(Chain(coin={0: old, 50: new}).fetch)
     tag = parse_type_tag("0x1::coin::S")

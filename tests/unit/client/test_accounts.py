@@ -143,7 +143,7 @@ def test_a_concurrent_balance_is_the_balance():
 
 
 def test_an_asset_that_is_asked_for_has_a_row():
-    """Also if the account has none of it; one that is not asked for is not there."""
+    """Also if the account has none of the asset; an asset that is not requested is left out."""
     store = primary("0xa11ce", GOLD)
     resources = {"0xa11ce": [], store: fungible_store("0xa11ce", GOLD, 12)}
     assert balances(account_of(resources)) == []

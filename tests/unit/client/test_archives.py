@@ -69,7 +69,7 @@ def test_an_archive_is_followed_on_request_only():
 
 
 def test_an_archive_that_refuses_leaves_the_first_answer():
-    """What the archive does not have either is told by the node's own refusal."""
+    """If the archive does not have the version either, the error is the node's own."""
     following = Connection(URL, Road(pruned(archive=ARCHIVE)), archive=lambda _: Road(refused(401, "x", "no")))
     with pytest.raises(VersionPruned):
         get(following, "/view", asked="x")

@@ -117,7 +117,7 @@ def test_one_simulation_is_a_batch_of_one():
     ],
 )
 def test_parts_of_requests_that_cannot_be_read_are_named(make, words):
-    """Arrays and dicts where they do not belong are the caller's mistakes, told as such."""
+    """Arrays and dicts in the wrong place are reported as the caller's mistakes."""
     with pytest.raises(InputError, match=words):
         make()
 

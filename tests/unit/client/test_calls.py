@@ -143,7 +143,7 @@ class TestView:
         assert fake.sent("GET /accounts/0x1/module/absent")
 
     def test_a_version_that_is_not_there_is_not_an_absent_module(self):
-        """A 404 for the version is raised, whatever was asked at it."""
+        """A 404 for the version is raised for every kind of read."""
         node, _ = node_with({M_PATH: refused(404, "version_not_found", head=ledger())})
         with pytest.raises(NotFound, match="head is version 1,000"):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=5_000)
@@ -348,7 +348,7 @@ class TestSimulate:
         assert fake.sent(self.WHERE) == []
 
     def test_a_script_is_sent_as_it_is(self):
-        """There is no ABI for a script's arguments."""
+        """Nodes do not serve an ABI for a script's arguments."""
         node, fake = node_with(self.routes())
         node.simulate(Script(b"\xa1\x1c", arguments=["5"]), sender="0xa11ce")
         assert fake.sent(self.WHERE)[0][1]["payload"]["code"]["bytecode"] == "0xa11c"
@@ -512,7 +512,7 @@ class TestNode:
         assert {query["ledger_version"] for query in asked} == {"30"}
 
     def test_negative_versions_count_from_the_head(self):
-        """-1 is the head; before the first version there is none."""
+        """-1 is the head; numbers before the first version are refused."""
         node, _ = node_with()
         assert node.at(-1).ledger_version == 1_000
         assert node.at(-1_001).ledger_version == 0
@@ -525,7 +525,7 @@ class TestNode:
         assert node.ledger() == ledger(77, oldest=5)
 
     def test_node_info_that_is_not_the_documented_one_is_a_schema_error(self):
-        """A page is said to be one, with the node's URL; JSON of another kind is not."""
+        """The error calls a web page a page and shows the node's URL; other JSON is not called a page."""
         node, _ = node_with({"GET ": Answer(200, {}, b"<html>welcome</html>")})
         with pytest.raises(SchemaError, match=rf"got an HTML page: 'welcome'; is {URL}"):
             node.ledger()
@@ -550,7 +550,7 @@ def test_bcs_stands_back_where_a_parameter_is_not_known():
 
 @pytest.mark.parametrize("key_type", ["0x1::string::String", "0x9::q::Q"])
 def test_text_that_is_no_utf8_is_the_callers_mistake(key_type):
-    """A lone surrogate is told as text that cannot be sent."""
+    """A lone surrogate is reported as text that cannot be sent."""
     with pytest.raises(InputError):
         Node(URL, transport=FakeNode()).table_item(
             HANDLE, key="\ud800", key_type=key_type, value_type="u8", ledger_version=5

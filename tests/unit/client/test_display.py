@@ -123,7 +123,7 @@ def test_batches_tell_their_sizes():
 
 
 def test_aborts_and_reads_without_a_result_are_told_apart():
-    """What aborted has a result, so it is no failed read; an outcome that is not known is no failure."""
+    """An aborted call has a result, so it is not a failed read; an unknown outcome is not a failure either."""
     node = toolkit.connect()
     frames = fetch_transactions(node, "4000:4100", progress=False)
     failed = int((~frames.transactions["success"]).sum())

@@ -93,7 +93,7 @@ class TestViews:
         assert sent == {version: ["5"] if version < 150 else [5] for version in range(101, 200, 14)}
 
     def test_a_listed_version_that_is_pruned_is_a_row(self):
-        """Listed versions are read as listed, whatever becomes of them."""
+        """Listed versions are read as listed, whatever their outcome."""
         node, _ = node_with(head=ledger(oldest=100))
         frame = fetch_views(node, COUNT, versions=[50, 500], progress=False)
         assert frame["error_code"].tolist()[0] == "version_pruned"
@@ -131,7 +131,7 @@ class TestViews:
         assert frame["ledger_version"].tolist() == [500, 501, 500, 501]
 
     def test_listed_calls_are_named_by_their_functions(self):
-        """Two calls of one function are told apart."""
+        """Two calls of one function have different names."""
         node, _ = node_with()
         frame = fetch_views(node, [COUNT, FLAG, COUNT], versions=[500], typed=False, progress=False)
         assert frame["call"].tolist() == ["0x1::m::count()", "0x1::m::flag", "0x1::m::count() #2"]
@@ -199,7 +199,7 @@ class TestViews:
     @pytest.mark.filterwarnings("ignore:3 calls are untyped")
     @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])
     def test_nothing_is_checked_if_modules_cannot_be_looked_up(self, route):
-        """The reads report what is wrong, row by row, and a warning says that none was answered."""
+        """Each row reports what is wrong, and a warning says that every read failed."""
         fake = FakeNode({M_PATH: route, "POST /view": refused(400, "invalid_input", "could not find view function")})
         node = Node(URL, transport=fake, sleep=lambda _: None)
         with pytest.warns(FailedReadsWarning, match="all 3 views failed"):
@@ -292,7 +292,7 @@ class TestTransactions:
         assert len(frames.events) == 250
 
     def test_versions_apart_read_only_their_own(self):
-        """Of a sparse plan only the wanted versions are kept, ordered and once each."""
+        """For a sparse plan, only the requested versions are kept, in order and once each."""
         node, fake = node_with({"GET /transactions": self.page})
         frames = fetch_transactions(node, versions=[900, 5, 40, 5], progress=False)
         assert frames.transactions["ledger_version"].tolist() == [5, 40, 900]
@@ -402,12 +402,6 @@ class TestRunMany:
         with pytest.raises(ClosedError):
             list(run_in_threads(range(10_000), work, in_flight=2))
         assert len(begun) < 50
-
-    def test_progress_counts_every_result(self):
-        """The bar moves by one per result."""
-        counted = []
-        list(run_in_threads(range(20), lambda n: n, in_flight=4, advance=counted.append))
-        assert counted == [1] * 20
 
 
 def test_a_listed_version_above_the_head_does_not_lose_the_other_items():

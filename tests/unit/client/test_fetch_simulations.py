@@ -115,7 +115,7 @@ def test_a_batch_goes_over_the_engine(busy, monkeypatch):
 
 
 def test_senders_whose_number_cannot_be_read_fail_alone():
-    """A refusal that may pass is the outcome of the sender's requests; an account that is not there yet has 0."""
+    """A temporary refusal is the outcome of the sender's requests; an account that does not exist yet has 0."""
     node, there = node_with(lambda _: None, **{"GET /accounts/0xb": refused(403, "web_framework_error")})
     there.routes["GET /accounts/0xd"] = refused(503, "internal_error")
     results = toolkit.fetch_simulations(node, requests_of("0xa", "0xb", "0xc", "0xd"), progress=False).results
@@ -146,7 +146,7 @@ def test_a_malformed_simulation_fails_alone(field, value):
 
 
 def test_accounts_are_not_read_if_every_request_has_its_number():
-    """Neither for a sequence number that is given, nor for a nonce."""
+    """It is not read for a given sequence number or for a nonce."""
     node, there = node_with()
     toolkit.fetch_simulations(
         node, [*requests_of("0xa", sequence_number=3), *requests_of("0xa", replay_protection_nonce=5)], progress=False

@@ -146,7 +146,7 @@ class TestNotKept:
     @pytest.mark.fault("a 404 from a backend whose head is below the requested version", "the 404 is not cached")
     @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
     def test_what_a_lagging_backend_misses_is_asked_again(self, place, many):
-        """A 404 of a backend whose head is below the version read says nothing about that version."""
+        """A 404 from a backend whose head is below the version read is not an answer about that version."""
         missing = {TABLE: refused(404, "table_item_not_found", "no such key", head=ledger(400))}
         with a_node(place, missing)[0] as node:
             if many:
@@ -300,7 +300,7 @@ class TestApart:
         assert len(fake.sent("POST /view")) == 2
 
     def test_encodings_are_kept_apart(self, place):
-        """BCS bytes are never read as JSON, nor the other way round."""
+        """BCS bytes are never read as JSON, or JSON as BCS."""
         both = {
             "POST /view": lambda _, body: (
                 answer(["9"]) if not isinstance(body, bytes) else _bcs(b"\x01" + (9).to_bytes(8, "little"))
@@ -368,7 +368,7 @@ class TestOffline:
                     ask()
 
     def test_misses_of_a_sweep_are_rows(self, place):
-        """What is kept is there; what is not is a row that says so, in the order of the plan."""
+        """Cached reads have values, the others are rows that say so, in the order of the plan."""
         self.kept(place)
         with offline(place) as node:
             frame = fetch_views(node, COUNT, versions=[109, 110, 100, 999], progress=False)
@@ -407,7 +407,7 @@ class TestOffline:
             node.view(COUNT, ledger_version=5)
 
     def test_simulations_and_transactions_are_misses(self, place):
-        """Pages of transactions are not kept, for they may reach the head: each version is a row that says so."""
+        """Pages of transactions are not cached, because they may reach the head: each version is a row that says so."""
         self.kept(place)
         with offline(place) as node:
             batch = fetch_simulations(
@@ -440,7 +440,7 @@ class TestThreads:
     """What two threads of one session must not do to one another."""
 
     def test_fresh_reads_are_those_of_their_own_thread(self, place):
-        """While one thread asks for everything anew, another goes on with what is kept."""
+        """While one thread requests everything again, another uses the cache."""
         node, fake = a_node(place)
         with node:
             node.view(COUNT, ledger_version=500)

@@ -27,7 +27,7 @@ def settings_of(node: Node) -> dict:
 
 
 def test_settings_come_back_and_the_key_does_not():
-    """URL, name, encoding and limits are those of the first node; the key is nowhere in the bytes."""
+    """URL, name, encoding and limits equal those of the first node; the bytes do not contain the key."""
     with Node(LOOPBACK, api_key=KEY, encoding="bcs", max_in_flight=7, requests_per_second=2.5, name="mine") as node:
         data = pickle.dumps(node)
         settings = settings_of(node)

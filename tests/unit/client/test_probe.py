@@ -153,7 +153,7 @@ def test_plans_start_from_what_was_found():
 
 
 def test_transactions_are_not_clipped_by_what_views_answer(recwarn):
-    """Views and transactions are pruned apart: a probe of the ones says nothing of the others."""
+    """Views and transactions are pruned separately, so a probe of one does not apply to the other."""
     node, fake = gateway(oldest=900_000)
     node.probe()
     frames = fetch_transactions(node, versions="0:2", progress=False)
@@ -203,7 +203,7 @@ class TestAskingTheNode:
             assert node.probe().gas_stable is False
 
     def test_a_version_that_was_pruned_meanwhile_is_not_readable(self, tmp_path):
-        """A kept answer says nothing about what the node still holds."""
+        """A cached answer does not show that the node still has the version."""
         oldest = 0
 
         def view(query, _):

@@ -54,7 +54,7 @@ class _Bar:
 
 
 def test_the_rate_is_true_of_whatever_is_counted(monkeypatch):
-    """Pages, transactions and students are no calls."""
+    """A bar of pages, transactions or students does not speak of calls."""
     monkeypatch.setattr(sys, "stderr", stream := Terminal())
     with batch.progress_bar(3, "pages", show=True) as bar:
         bar.advance(3)
@@ -127,7 +127,7 @@ def test_a_bar_in_a_notebook_is_one_output_that_is_replaced_and_emptied():
 
 
 def test_marimo_draws_its_own_bar(monkeypatch):
-    """Its end moves, and what failed is said beside it."""
+    """Its total can grow, and the number of failures is shown next to it."""
     drawn = []
     bar = SimpleNamespace(total=0, update=lambda done, subtitle: drawn.append((done, subtitle)))
     marimo = ModuleType("marimo")

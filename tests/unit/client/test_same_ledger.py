@@ -75,7 +75,7 @@ def test_the_anchor_is_a_transaction_head_and_oldest_version():
 
 @pytest.mark.parametrize("first", [refused(403, "api_disabled"), refused(404, "x", head=ledger(1_000, oldest=5)), GONE])
 def test_without_transactions_the_numbers_are_left(first):
-    """The anchor has no transaction then; the chain id still tells."""
+    """The anchor then has no transaction; the chain id still identifies the ledger."""
     watched = Watched(first=first)
     assert watched.anchor == LedgerAnchor(4, 1_000, 5)
     watched.guard.check()
@@ -127,7 +127,7 @@ def test_an_anchor_that_cannot_be_read_any_more_leaves_the_numbers(later):
 
 
 def test_a_node_that_is_gone_confirms_nothing():
-    """One look has no repeats; a check raises after them."""
+    """`confirms` does not repeat its reads; `check` raises."""
     watched = Watched()
     watched.answers(GONE)
     watched.answers(GONE, where="GET ")
@@ -191,7 +191,7 @@ def other(value=("5",)):
 
 
 def test_an_answer_of_another_chain_is_an_error_of_its_own_and_no_row():
-    """Of single calls, sweeps, pages and simulations."""
+    """For single calls, sweeps, pages and simulations."""
     account = answer({"sequence_number": "7", "authentication_key": "0x" + "0" * 64})
     fake = FakeNode(
         {
@@ -246,7 +246,7 @@ def test_a_chain_that_is_expected_is_expected_of_the_first_answer():
     ],
 )
 def test_the_chain_id_of_an_answer(headers, chain_id):
-    """By the node's own header, whatever else is missing or beside it."""
+    """By the node's own header, whichever other headers are missing or present."""
     assert parse_headers(headers).chain_id == chain_id
 
 

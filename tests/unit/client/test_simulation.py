@@ -161,7 +161,7 @@ class TestDiff:
         assert fake.sent(RAW) == [({"ledger_version": "1000"}, {"key": "0x05616c696365"})]
 
     def test_modules_have_no_row(self):
-        """Code has no before worth a row."""
+        """A change of code does not get a row."""
         code = {"type": "write_module", "address": "0x1", "state_key_hash": "0x01", "data": {"bytecode": "0x01"}}
         sim, _ = simulated(changes=[code])
         frame = sim.diff()
@@ -249,7 +249,7 @@ class TestExplain:
         [("GAS", 2, "900 octas (9 GAS) net"), ("MOVE", 8, "octas (0.000009 MOVE) net"), ("ZERO", 0, "(900 ZERO) net")],
     )
     def test_the_gas_coin_is_the_ledgers_own(self, symbol, decimals, net):
-        """Symbol and decimals are those of the coin's own description, never a habit."""
+        """Symbol and decimals come from the coin's own description and are never assumed."""
         words = simulated(coin_info(symbol, decimals))[0].explain()
         assert net in words
         assert "APT" not in words
@@ -341,7 +341,7 @@ class TestExplain:
         ],
     )
     def test_a_failed_instruction_is_named(self, instruction, words):
-        """A resource that is missing or there already is said in words, other instructions by name."""
+        """A missing or already existing resource is described in words, other instructions by name."""
         status = f"Execution failed in 0x1::m::f (on instruction {instruction}) at code offset 2"
         assert words in simulated(success=False, vm_status=status)[0].explain()
 
@@ -506,7 +506,7 @@ class TestPayers:
         assert sim.affordable_max_gas == (None if payer == "0x0" else limit)
 
     def test_a_batch_reads_each_payer_once(self, ledger):
-        """The limits of a batch are those of single simulations."""
+        """The limits of a batch equal those of single simulations."""
         node = toolkit.connect(ledger)
         requests = [
             toolkit.SimulationRequest(self.CALL, sender="0xa11ce", fee_payer=payer, gas_unit_price=price)

@@ -300,7 +300,7 @@ def test_the_state_before_follows_from_the_range_or_is_read():
 
 
 def test_a_member_that_a_later_write_of_its_group_leaves_out_is_read():
-    """A resource of a group that is not listed any more was deleted: its last write is not the state before."""
+    """A resource that its group no longer lists was deleted: its last write is not the state before."""
 
     def grouped(query, _):
         found = json.loads(page(query, None).body)

@@ -132,7 +132,7 @@ def test_two_versions_are_offered_as_a_range(plan):
     "plan", ["", "abc", "1-5", "1:2:3:4", "1:2//3", "1.5:2", "0x10:0x20", "1:2:x", "0:5x", "1..2/3/4", "1e3", "--5:"]
 )
 def test_text_that_is_no_plan_names_the_forms(plan):
-    """A misspelt plan is refused with every form there is, or as a date that is none."""
+    """A misspelt plan is refused with a list of all forms, or as an invalid date."""
     with pytest.raises(InputError, match=r"the forms are|is no date"):
         resolve_versions(plan, head=HEAD)
 
@@ -289,7 +289,7 @@ def test_a_time_alone_is_its_last_version_also_among_versions(text, expected):
 
 @pytest.mark.parametrize("text", ["2020-01-01, 50", "2030-01-01, 50", "2030-01-01", "2026-02-30, 50", "2026-05-02/5"])
 def test_a_time_that_has_no_version_is_refused(text):
-    """It is before the oldest version or after the head, or is no time."""
+    """It is before the oldest version, after the head, or not a time."""
     version_at = at({version: time for version, time in DAYS.items() if version >= 40}, oldest=40)
     with pytest.raises(InputError):
         resolve_versions(text, head=HEAD, oldest=40, version_at=version_at)
@@ -319,7 +319,7 @@ def test_months_are_those_of_the_calendar():
     ],
 )
 def test_a_datetime_index_is_the_times_that_it_contains(times):
-    """Whatever its frequency is, whether pandas dropped it, and in whatever order."""
+    """For every frequency, also if pandas dropped it, and in any order."""
     begin = datetime(2026, 3, 27, tzinfo=UTC) - timedelta(days=1)
     version_at = at({place * 10: begin + timedelta(hours=6 * place) for place in range(301)})
     expected = [version_at([moment(time) + timedelta(microseconds=1)])[0] - 1 for time in times]

@@ -54,7 +54,7 @@ def key_of():
 
 @pytest.fixture
 def clock():
-    """Return a clock that is told the time."""
+    """Return a clock that tests set."""
 
     class Clock:
         now = 1_700_000_000.0

@@ -50,7 +50,7 @@ def test_every_body_survives(body, times):
 
 
 def test_many_at_once(opened, key_of, answer):
-    """Of many keys those that are there come back, each with its own answer, whatever is still waiting."""
+    """Of many keys, the stored ones come back, each with its own answer, even if it is still waiting to be written."""
     for version in range(1250):
         opened.put(key_of(version), answer(b"[%d]" % version))
     found = opened.get_many([key_of(version) for version in range(0, 3000, 2)])
@@ -67,7 +67,7 @@ def test_repeated_keys_count_once(opened, key_of, answer):
 
 @pytest.mark.parametrize("code", ["table_item_not_found", "resource_not_found", "module_not_found"])
 def test_a_missing_thing_is_kept(opened, key_of, refusal, code):
-    """That an item, resource or module is not there at a version does not change."""
+    """The absence of an item, resource or module at a version does not change."""
     given_ = refusal(404, code)
     assert opened.put(key_of(1), given_)
     back = opened.get(key_of(1))

@@ -385,7 +385,7 @@ def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer)
 
 
 def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer, monkeypatch):
-    """Where nothing more can be written, reads go on, and the trouble is told once."""
+    """If nothing more can be written, reads go on, with one warning."""
     source, opened, connect = random.Random(1), [], sqlite3.connect
 
     def noted(*arguments, **options):

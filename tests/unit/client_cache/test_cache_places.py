@@ -24,7 +24,7 @@ LOOPBACKS = [
 
 
 def place_for(*given):
-    """Open a cache and return its place; None if there is none."""
+    """Open a cache and return its path, or None without a file."""
     cache = open_cache(*given)
     if cache is None:
         return None

@@ -75,7 +75,7 @@ def test_scaled_gives_floats_and_says_so():
 @pytest.mark.parametrize(("dtype", "limit"), [("uint64[pyarrow]", 2**64), ("u128", 2**128), ("u256", 2**256)])
 @pytest.mark.parametrize("decimals", [0, 8, 30, 400])
 def test_scaled_rounds_once(dtype, limit, decimals):
-    """Each float is the nearest one to the quotient, however long the integer; so are those of decimals by row."""
+    """Each float is the nearest one to the quotient, for integers of any length and for decimals by row."""
     numbers = random.Random(1)
     values = [numbers.randrange(2 ** numbers.randrange(1, limit.bit_length())) for _ in range(500)]
     values += [2**53 - 1, 2**53, 2**53 + 1, limit - 1]
@@ -150,7 +150,7 @@ def test_exact_scaling_is_decimal(dtype):
 
 
 def test_what_no_decimal_can_represent_is_refused():
-    """With its row and what to do; neither is a number rounded, nor a digit lost."""
+    """The error names the row and says what to do; numbers are not rounded and digits are not lost."""
     with pytest.raises(SchemaError, match=r"row 1: 1157.* divided by 10\*\*8 .* 76 digits"):
         dtypes.scaled(pd.Series([1, 2**256 - 1], dtype="u256"), 8, exact=True)
     with pytest.raises(InputError, match=r"\b38\b.*\b39\b"):

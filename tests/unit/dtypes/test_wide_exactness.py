@@ -41,7 +41,7 @@ def plain(values):
 
 
 def nearest(fraction):
-    """Return the float that is nearest to an exact result, None if there is none."""
+    """Return the float that is nearest to an exact result, or None without a result."""
     return None if fraction is None else float(fraction)
 
 
@@ -186,7 +186,7 @@ def test_quantiles_are_rounded_once(column, place):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_groups_of_an_empty_column_have_means(name):
-    """Of the dtype that other means have."""
+    """It has the dtype of other means."""
     means = [pd.Series(rows, dtype=name).to_frame("v").groupby([0] * len(rows))["v"].mean() for rows in ([], [1])]
     assert means[0].dtype == means[1].dtype == "double[pyarrow]"
 

@@ -27,7 +27,7 @@ def gold(ledger) -> str:
 
 
 def test_a_group_is_a_map_sorted_by_key_bytes():
-    """Members come back whatever the order they were given in; without members there is no group."""
+    """Members are read back in any order in which they were given; without members, no group exists."""
     members = {"0x1::object::ObjectCore": b"core", "0x1::fungible_asset::Metadata": b"", "0x2::m::A<u8>": b"a"}
     data = encode_group(members)
     assert decode_group(data) == members

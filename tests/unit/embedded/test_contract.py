@@ -277,7 +277,7 @@ def test_a_struct_takes_exactly_its_fields():
 
 
 def test_only_the_defining_module_reaches_a_resource():
-    """A contract that borrows another module's resource is told to call that module."""
+    """The error tells a contract that borrows another module's resource to call that module."""
 
     class Thief(Module, address="0x7e1f"):
         @view

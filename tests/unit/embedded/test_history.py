@@ -64,7 +64,7 @@ def test_equal_seeds_give_equal_ledgers(ledger):
 
 
 def test_too_few_versions_are_refused():
-    """A history has a least size, and says so."""
+    """A history below the minimum size is an error that says so."""
     with pytest.raises(InputError, match=r"^versions .*\b200\b"):
         embedded.Ledger.with_history(versions=50)
 

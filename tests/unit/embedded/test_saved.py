@@ -236,7 +236,7 @@ def test_comments_and_layout_are_not_other_code(tmp_path):
 
 
 def test_a_class_brings_the_classes_that_it_replaced(tmp_path):
-    """A notebook gives both versions one name, so the first one cannot be passed any more."""
+    """A notebook gives both versions the same name, so the first can no longer be passed."""
     ledger = Ledger()
     before = ledger.publish(jar("return 7")).version
     poll = jar("return 8", base="Module, address='0x7195', revision=2")

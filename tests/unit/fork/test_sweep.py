@@ -88,7 +88,7 @@ def test_values_have_the_metadata_of_their_slots():
 
 
 def test_a_node_that_lies_about_state_gives_rows_not_errors(served):
-    """Bytes that are not a module: the transactions that need them are rows that say so, the others are verified."""
+    """If bytes are not a module, the transactions that need them are rows that say so, and the others are verified."""
     lied = dict(served.sent[1].state)
     lied[small_node.module_key(small.COUNTER)] = (b"\xa1\x1c\xeb\x0bnonsense", None)
     served.sent[1].state = lied
@@ -283,7 +283,7 @@ def test_a_node_without_the_state_endpoint_or_bcs_transactions(served):
 
 
 def test_a_fork_of_a_state_that_lies_says_what_is_wrong(served):
-    """Code that is no bytecode is an error of the node's data, in words, whatever reads it."""
+    """Code that is not bytecode is a worded error about the node's data, for every reader."""
     key = small_node.module_key(small.COUNTER)
     for sent in served.sent:
         sent.state = type(sent.state)(sent.state | {key: (b"\xa1\x1c\xeb\x0b\x06\0\0\0\x01\x07\xff", None)})
@@ -300,7 +300,7 @@ def test_a_fork_of_a_state_that_lies_says_what_is_wrong(served):
 
 
 def test_a_closed_node_ends_a_replay(many):
-    """It is no error of a row."""
+    """It is not an error of a row."""
 
     def close(_, done, __):
         if done:

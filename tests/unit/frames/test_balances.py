@@ -135,7 +135,7 @@ def test_coins_move_by_handles_of_their_stores():
 
 
 def test_an_event_of_an_unwritten_store_is_unknown_never_guessed():
-    """Without the store's write the asset cannot be told."""
+    """Without the store's write, the asset is unknown."""
     rows = balances([v1("DepositEvent", BOB, 4, 70), fee()], [])
     assert told(rows[long(BOB), "unknown"])[:4] == (70, 0, 0, 70)
 
@@ -202,7 +202,7 @@ def test_a_refund_above_the_fee_is_a_gain():
 
 
 def test_a_fee_that_no_account_can_pay_spoils_no_other_row():
-    """Of a broken node: its octas do not fit the column, the change does."""
+    """From a broken node: its octas do not fit the column, but the change does."""
     rows = balances([coin("CoinDeposit", BOB, 7), fee()], [coin_store(ALICE, 1)], gas_unit_price=str(2**63))
     assert pd.isna(rows[long(ALICE), APT]["fee_octas"])
     assert rows[long(ALICE), APT]["change"] == -9 * 2**63
@@ -245,7 +245,7 @@ RECORDED = {
 
 @pytest.mark.parametrize(("name", "rows"), RECORDED.items())
 def test_recorded_transactions_add_up(shared_data, name, rows):
-    """Of real transactions: change is deposited less withdrawn less fee, and the fees are gas used times price."""
+    """For real transactions, the change is deposits minus withdrawals minus the fee, and the fee is gas used times price."""
     document = json.loads((shared_data / "node" / "recorded" / name).read_text("utf-8"))
     (transaction,) = decode_transactions(json.dumps([document]).encode())
     frame = balance_frame(transaction)
@@ -498,7 +498,7 @@ OLD_EVENTS = {
 
 @pytest.mark.parametrize("case", OLD_EVENTS)
 def test_older_asset_events_are_of_the_store_of_their_guid(case):
-    """Owner and asset are those of the store; no transfer is made up."""
+    """Owner and asset come from the store; no transfer is made up."""
     events, changes, expected = OLD_EVENTS[case]
     found = rows_of(events, changes, [])
     assert {key: row[1] for key, row in found.items() if key[1] != COINS} == expected
@@ -567,7 +567,7 @@ def test_a_balance_is_that_of_the_owner(held, expected):
 
 
 def test_a_store_that_another_transaction_wrote_counts_for_the_balance():
-    """Of two transactions that write one store each, neither shows the balance of the owner."""
+    """Two transactions that write one store each do not show the owner's balance."""
     documents = [
         user_transaction(
             version=at,

@@ -50,7 +50,7 @@ def test_addresses_are_spelt_as_people_write_them():
 
 
 def test_bytes_keep_their_zeros():
-    """Of 32 bytes, the middle is left out; the same bytes as text are an address."""
+    """32 bytes are shortened in the middle; the same bytes as text are an address."""
     keys = [b"\x03zoe", b"\x00" * 30 + b"\x0b\x0b", b"\x00" * 29 + b"\x01\x0b\x0b", bytes(range(32)), bytes(40), None]
     frame = pd.DataFrame({"key": pd.array(keys, dtype="binary[pyarrow]")})
     assert [row[0] for row in show(frame).rows] == [
@@ -138,7 +138,7 @@ def test_frames_begin_with_what_they_are_about():
 
 
 def test_the_position_of_the_only_request_is_last():
-    """Of several, it is first."""
+    """With several requests, the column is first."""
     frame = pd.DataFrame([[0, "x", 1]] * 2, columns=["request", "type", "gas_used"])
     assert show(frame).columns == ("type", "gas_used", "request")
     assert show(frame.assign(request=[0, 1])).columns[0] == "request"
@@ -311,7 +311,7 @@ def test_a_long_unit_is_no_reason_for_a_wide_column():
 
 
 def test_a_failure_without_a_name_has_its_reason():
-    """The status of a transaction that succeeded is none."""
+    """A successful transaction does not show its status."""
     frame = pd.DataFrame(
         {
             "success": [True, False, False, False, None],

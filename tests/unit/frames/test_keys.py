@@ -129,7 +129,7 @@ def test_what_has_no_changes_is_refused(source, words):
 
 
 def test_a_key_that_does_not_decode_is_a_misfit():
-    """A wrong key type is told, never a wrong value."""
+    """A wrong key type is reported, and never gives a wrong value."""
     with pytest.raises(SchemaError):
         table_keys(FRAMES[1], HANDLE, key_type="u64")
 

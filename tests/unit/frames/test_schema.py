@@ -102,6 +102,6 @@ def test_no_float_becomes_an_integer(value):
 
 
 def test_a_required_column_that_is_left_out_is_said_so():
-    """A required column that is left out is told by name."""
+    """The error names a required column that is left out."""
     with pytest.raises(SchemaError, match="label"):
         rows_frame(OBSERVATIONS, {"ledger_version": [1]})

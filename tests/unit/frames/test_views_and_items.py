@@ -38,7 +38,7 @@ def layout(text):
 
 
 def record(*values, types=("u64",), version=5, call=None, failure=None):
-    """Return a view record; without `types` no ABI was known, with a failure there are no values."""
+    """Return a view record; without `types`, the ABI is unknown, and a failure has no values."""
     layouts = tuple(layout(kind) for kind in types) if types is not None else None
     if failure is not None:
         return ViewRecord(call, version, None, None, None, None, None, failure)
@@ -277,7 +277,7 @@ class TestItems:
         assert plain(frame["value"]) == [7]
 
     def test_keys_of_the_type_of_another_version_are_as_given(self):
-        """A key for which the newest type has no form does not cost the frame."""
+        """A key that does not fit the newest type does not fail the whole frame."""
         keys = [{"total": 3, "open": False}, {"sum": 2**70}]
         records = [TableItemRecord(key, 5, None, 7) for key in keys]
         frame = item_frame(records, key_layout=layout("0x1::m::Purse"), value_layout=layout("u64"))
@@ -318,7 +318,7 @@ class TestFailures:
         assert Failure.of(error) == expected
 
     def test_each_code_of_our_own_is_in_the_dictionary(self):
-        """What the caller wrote, what the node answered, and no answer are told apart, and the dictionary knows each."""
+        """The caller's mistakes, the node's answers and missing answers have different codes, each in the data dictionary."""
         errors = [InputError("bad"), SchemaError("bad"), NodeUnreachable("gone"), InvalidRequest("t", status=400)]
         codes = [Failure.of(error).error_code for error in errors]
         assert codes == ["input_error", "schema_error", "unreachable", "http_400"]

@@ -47,7 +47,7 @@ def step(before=9, after=10, **more):
 
 
 def both(path, before, after):
-    """Answer a path by version: what was there at 9, and what is there later; None is not there."""
+    """Answer a path by version: one value at 9 and one later; None means that it does not exist."""
 
     def tell(query, _):
         found = before if query["ledger_version"] == BEFORE else after
@@ -199,7 +199,7 @@ class TestSchedule:
         ids=["schedule", "code", "flags"],
     )
     def test_what_is_written_as_it_was_is_no_cause(self, write):
-        """A write that changes nothing cannot have moved gas; what else was written is told."""
+        """A write that changes nothing cannot have moved gas; the other writes are named."""
         assert exact(write, resource("0xca11::m::Book"), *PAYMENT).cause == "state"
 
     def test_storage_gas_belongs_to_the_schedule(self):
@@ -215,7 +215,7 @@ class TestSchedule:
         ("tag", "kind"), [("0x1::gas_schedule::GasScheduleV2", "schedule"), ("0x1::features::Features", "config")]
     )
     def test_what_cannot_be_read_is_still_the_cause(self, tag, kind):
-        """The write is a fact; what changed is said to be unknown, with the reason."""
+        """The write is a fact; what it changed is reported as unknown, with the reason."""
         refusal = {f"GET {resource_path(tag)}": refused(403, "api_disabled", "not here")}
         cause = exact(resource(tag, "0x1"), routes=refusal)
         assert cause.cause == kind
@@ -391,7 +391,7 @@ class TestConfig:
         assert "changed the configuration 0x1::staking_config::StakingConfig (rewards_rate)" in said(cause)
 
     def test_several_kinds_are_mixed_with_their_parts(self):
-        """Schedule, code and flags at once, as a governance script writes them: all are told."""
+        """Schedule, code and flags at once, as a governance script writes them: all are named."""
         routes = schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER) | features("0x00", "0x02")
         writes = [resource("0x1::gas_schedule::GasScheduleV2", "0x1"), written(), resource(self.TAG, "0x1"), *PAYMENT]
         cause = exact(*writes, routes=routes)
@@ -501,7 +501,7 @@ class TestState:
         assert said(cause).endswith(" deleted 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xa11ce")
 
     def test_a_kind_of_change_that_is_not_known_is_told_as_one(self):
-        """A newer node may write what this toolkit has no word for."""
+        """A newer node may write something that this toolkit does not know."""
         cause = exact({"type": "write_something", "state_key_hash": "0x1"}, *PAYMENT)
         assert "wrote a change of an unknown kind, write_something" in said(cause)
 
@@ -604,7 +604,7 @@ class TestIntervals:
         assert words in said(found)
 
     def test_parameters_that_only_came_are_no_cause(self):
-        """New parameters move no gas of what was there; they are told beside, not blamed."""
+        """New parameters do not move the gas of existing operations; they are mentioned, not blamed."""
         cause = self.between(schedules({"a": 10}, {"a": 10, "b": 3}))
         assert cause.cause == "unexplained"
         assert "the prices of the gas schedule (1 parameter added" in said(cause)
@@ -684,7 +684,7 @@ def test_steps_share_their_reads():
 
 
 def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
-    """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
+    """Explaining a call that changes at every version does not cost several sweeps; the remaining causes are `unknown`."""
     monkeypatch.setattr("toolkit.gas.causes._finding.MAX_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))

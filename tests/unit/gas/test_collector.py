@@ -123,7 +123,7 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
 
 
 class Guard:
-    """Says what it is told to: True, False, or an error; records how often it was asked."""
+    """Answers as the test sets it (True, False or an error), and counts the questions."""
 
     def __init__(self, *says):
         self.says, self.looks, self.checks = says, 0, 0

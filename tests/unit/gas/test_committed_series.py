@@ -292,7 +292,7 @@ def test_noise_without_an_effect_makes_no_step():
 
 
 def test_few_observations_beside_a_change_are_reported():
-    """A stratum with 4 observations after the change is not compared there, and that is said."""
+    """A stratum with 4 observations after the change is not compared there, and the result says so."""
     rng = np.random.default_rng(7)
     change = at(96)
     found = analyse(frame_of(np.ceil(50 + 10 * rng.normal(size=100))), [change])
@@ -467,7 +467,7 @@ def test_a_frame_without_rows_has_no_findings():
 
 
 def test_a_missing_column_is_named():
-    """A required column that is not there is named."""
+    """The error names a missing required column."""
     with pytest.raises(InputError, match="must have the column io_gas_units"):
         analyse(frame_of([4] * 3).drop(columns="io_gas_units"), [])
 

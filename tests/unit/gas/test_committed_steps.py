@@ -77,7 +77,7 @@ def test_the_bounds_of_a_part_in_octas_include_the_rounded_change():
 
 
 def test_steps_and_levels_of_ways_have_the_stratum_of_both_and_their_own_gas():
-    """They join on the stratum, whatever a way costs at a step; a stratum of one way has no gas of a way."""
+    """They join on the stratum, whatever a way costs at a step; a stratum with one way leaves the gas of a way empty."""
     notes, rows = judged(frame_of([30, 60, 60] * 40 + [40, 80, 80] * 40), replace(UPGRADE, ledger_version=120))
     assert {(row["stratum"], row["way_gas"]) for row in rows} == {("all transactions", 32), ("all transactions", 62)}
     levels = {(one.stratum, one.way_gas, one.gas_first, one.gas_last) for one in notes.levels}
@@ -114,7 +114,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
     "a study whose timeline cannot be read", "its committed transactions are reported as not judged, with the reason"
 )
 def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
-    """Without the timeline a shift has no cause and a constant level no meaning."""
+    """Without the timeline, a shift is not explained and a constant level does not mean anything."""
     notes, rows = judged(frame_of([4] * 200), unread=(Unread("the gas schedule", "403"),))
     assert rows == []
     assert not notes.judged
@@ -192,7 +192,7 @@ def test_a_fee_at_the_price_that_was_paid_is_what_was_paid():
 
 @pytest.mark.parametrize(("failed", "more"), [(3, False), (12, True)])
 def test_more_failures_by_chance_are_not_more(failed, more):
-    """Of 40 on each side, 2 and then 3 fail: nobody can tell that from chance."""
+    """With 40 on each side, 3 failures after 2 are within chance; 12 are not."""
     sides = (Fees(np.full(40 - count, 600), count) for count in (2, failed))
     assert FeeChange.of(*sides, 100).fails_more == more
 
@@ -260,7 +260,7 @@ def test_what_chance_may_explain_is_not_changed():
 
 @pytest.mark.parametrize(("failed", "verdict"), [(0, "passed"), (4, "not judged"), (8, "failed")])
 def test_failures_are_judged_by_their_share(failed, verdict):
-    """Of 20 calls none failed before; Fisher's exact test decides what 4 or 8 say."""
+    """None of 20 calls failed before; Fisher's exact test decides whether 4 or 8 failures are more."""
     after = frame_of([30] * 20, success=np.arange(20) >= failed)
     assert verdicts(frame_of([30] * 20), after, 5)[0][0] == verdict
 
@@ -320,7 +320,7 @@ def test_steps_of_committed_transactions_are_never_a_drift():
 
 
 def test_fees_that_hardly_differ_have_bounds_as_narrow_as_rounding():
-    """Some samples of eleven equal fees and two others have no spread at all, which says nothing of the mean."""
+    """Some samples of eleven equal fees and two others have no spread, which does not make the mean certain."""
     before, after = (Fees.from_counts(pairs, 0) for pairs in ([(3_280, 11), (3_380, 2)], [(32_600, 12)]))
     change = FeeChange.of(before, after, 100)
     assert 8.5 < change.low < after.mean / before.mean - 1 < change.high < 9.5

@@ -67,7 +67,7 @@ def test_no_answer_says_nothing_about_gas(code):
     [(10, 12, 2, 20.0), (12, 9, -3, -25.0), (8, 8, 0, 0.0), (0, 5, 5, None), (2**62, 2**62 + 1, 1, pytest.approx(0))],
 )
 def test_changes_are_in_units_and_percent_of_the_baseline(before, after, change, percent):
-    """The baseline is the before side; a rise from zero has no percentage."""
+    """The baseline is the before side; a rise from zero does not have a percentage."""
     found = only(compare(frame(row(1, before)), frame(row(2, after))))
     assert (found["gas_before"], found["gas_after"], found["change"]) == (before, after, change)
     assert pd.isna(found["change_percent"]) if percent is None else found["change_percent"] == percent
@@ -126,7 +126,7 @@ def test_a_renamed_call_is_the_same_call():
 
 
 def test_the_last_observation_of_each_call_counts():
-    """By version, whatever the order of the rows; bounded where a version is given."""
+    """By version, in any order of the rows; up to a version if one is given."""
     observed = frame(row(5, 50), row(1, 10), row(9, 90), row(3, 30, label="b"))
     assert last_observations(observed)["gas_used"].tolist() == [90, 30]
     assert last_observations(observed, version=8)["gas_used"].tolist() == [50, 30]
@@ -271,7 +271,7 @@ def test_a_side_is_a_run_at_a_version(run_folder):
 
 
 def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
-    """Nobody read version 1500, and the gas changed somewhere around it: it is not judged, and that is said."""
+    """Version 1500 was not read and the gas changed around it: it is not judged, and the result says so."""
     with pytest.warns(UserWarning, match="version 1,500 was not read"):
         found = compare(f"{run_folder}@1500", run_folder)
     assert only(found)["error_before"] == "not_read"
@@ -304,7 +304,7 @@ def test_a_version_of_which_a_run_knows_nothing_is_refused(run_folder, version, 
 
 
 def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
-    """They are made at the head: a side before it cannot have them, so they are left out, and it is said."""
+    """Simulations run at the head, so a side before it cannot have them: they are left out with a note."""
     folder = written_run(tmp_path, SIMULATED)
     with pytest.warns(UserWarning, match="not compared: s: simulations run at the head"):
         found = compare(f"{folder}@1000", folder)
@@ -371,7 +371,7 @@ def test_a_view_is_not_judged_above_the_last_version_at_which_it_was_read():
 
 @pytest.mark.parametrize(("versions", "verdict"), [([27, 39], "could not judge"), (FindSteps("27:39"), "passed")])
 def test_a_reading_is_not_compared_with_itself(versions, verdict):
-    """A plan says nothing of the versions that it leaves out; a search for steps does."""
+    """A plan does not cover the versions that it leaves out; a search for steps does."""
     run = Study(calls={"size": "0xcafe::registry::size"}, versions=versions).run(progress=False)
     assert compare(run.at(27), run.at(33)).gate("2%").verdict == verdict
     assert compare(run.at(27), run.at(39)).gate("2%").passed

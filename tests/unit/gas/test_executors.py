@@ -96,7 +96,7 @@ def test_what_came_before_or_beside_a_failure_is_taken(fail_at, count, tasks, ro
 
 
 def test_a_failure_of_the_run_itself_is_not_blamed_on_the_executor():
-    """A full disk is told as such."""
+    """The error says that the disk is full."""
 
     def full(_):
         raise StudyError("no space left")

@@ -90,7 +90,7 @@ def test_a_success_that_becomes_a_failure_is_a_regression(threshold):
 
 
 def test_a_failure_that_ends_is_no_regression():
-    """There is no baseline, and nothing got worse; it is told that it was not judged."""
+    """Without a baseline nothing got worse; the result says that the call was not judged."""
     found = gate([row(1, error="x"), row(1, label="b")], [row(2, 900), row(2, label="b")])
     assert found.passed
     assert [(one.verdict, one.why) for one in found.findings if one.label == "a"] == [
@@ -415,7 +415,7 @@ def test_each_call_has_a_finding():
     ],
 )
 def test_an_upper_bound_that_says_nothing_is_left_out(low, high, text):
-    """Of a few calls with a long tail, the mean has no upper bound to speak of."""
+    """The mean of a few calls with a long tail has no useful upper bound."""
     assert bounds_text(low, high).startswith(text)
     assert bounds_text(None, high) == bounds_text(-math.inf, high) == ""
 
@@ -469,7 +469,7 @@ def test_the_text_opens_with_the_verdict(written):
 
 
 def test_a_new_failure_is_no_saving():
-    """What a failure used is shown, and neither its difference nor its share, nor parts."""
+    """The gas that a failure used is shown, without a difference, a share or parts."""
     parts = {"io_gas_units": 3}
     found = compare(frame(row(1, 73, **parts)), frame(row(2, 29, success=False, vm_status="x", io_gas_units=1)))
     assert found.calls[["change", "change_percent"]].isna().all(axis=None)
@@ -505,7 +505,7 @@ def test_a_gate_that_passes_names_what_it_judged(paid, tmp_path):
 
 
 def test_the_note_on_parts_needs_a_part(paid):
-    """The row of the fee is none: without a row that names a part, the note would explain nothing."""
+    """The row of the fee does not count: without a row that names a part, the note would not explain anything."""
     shown = between(paid, 1_000, 3_000).shown(label_text)
     assert [str(row.part) for row in shown.rows if row.part] == ["storage"]
     assert replace(shown, rows=shown.rows[:2]).parts_note == ""
@@ -519,7 +519,7 @@ def test_simulations_at_the_head_do_not_move_the_end_of_a_side():
 
 
 def test_causes_of_regressions_come_first():
-    """Of many steps, those that a reader of a failed gate looks for; a page has all."""
+    """With many steps, it lists those that matter for a failed gate; the page has all."""
     steps = tuple(
         StepGroup(at - 1, at, True, Cause.STATE, "", None, (StepChange(label, "view@version", 1, 10, gas),))
         for at, label, gas in [(number, "same", 1_000) for number in range(1, 9)] + [(20, "rises", 11)]
@@ -633,7 +633,7 @@ def test_what_waiting_cannot_add_is_not_waited_for(paid, tmp_path):
 
 
 def test_a_run_without_a_change_says_what_to_do(tmp_path):
-    """There are no two sides within it."""
+    """A run at one version does not have two sides."""
     [one] = verdict_within(registrations(tmp_path / "calm", "3600:4200"))[1].not_judged
     assert one.reason.endswith("; read a range with a change, or waive the source committed")
 
@@ -677,7 +677,7 @@ def test_a_call_that_was_read_once_has_nothing_to_be_compared_with():
     ],
 )
 def test_the_beginning_of_a_run_is_the_first_success(versions, why, gas):
-    """The first version is not the baseline of a view that was published later, nor is the end its own baseline."""
+    """A view that was published later is compared neither with the first version nor with itself at the end."""
     study = Study(calls={"a": "0xcafe::registry::size"}, versions=versions, thresholds="2%")
     _, gate = verdict_within(study.run(progress=False))
     [found] = gate.findings

@@ -138,7 +138,7 @@ def test_a_committed_transaction_is_observed_with_what_makes_its_stratum():
     ],
 )
 def test_the_authenticator_is_the_kind_of_the_signature(signature, kind):
-    """Of a single sender with the kind of its key, since keyless keys cost more; of an unknown kind the type alone."""
+    """For a single sender, with the kind of its key, since keyless keys cost more; for an unknown kind, the type alone."""
     assert committed(signature=signature)["authenticator"] == kind
 
 
@@ -153,7 +153,7 @@ def test_the_authenticator_is_the_kind_of_the_signature(signature, kind):
     ],
 )
 def test_type_arguments_are_those_of_the_function(given, found):
-    """Of a multisig payload those of the function inside; None for a payload without a function."""
+    """For a multisig payload, those of the inner function; None for a payload without a function."""
     assert committed(payload=given)["type_arguments"] == found
 
 

@@ -99,7 +99,7 @@ def test_a_search_whose_node_dies_is_not_sealed(tmp_path):
 
 
 def test_what_got_no_answer_is_read_again(tmp_path, capsys):
-    """A complete run with rows of an outage says so; the same call replaces them, and them alone."""
+    """A complete run with rows of an outage says so; the same call replaces only these rows."""
     whole = run(tmp_path / "whole")
     first = run(tmp_path / "run", node=refusing(0, 5_000))
     assert first.complete
@@ -157,7 +157,7 @@ def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
 
 
 def test_unknown_causes_of_a_complete_run_are_looked_for_again(tmp_path):
-    """Reads that would tell were not to be had: with them, the same call finds the causes and reads no view."""
+    """The reads that would show the cause failed; once they work, the same call finds the causes without reading a view."""
     silent = {f"GET /transactions/by_version/{version}": GONE for version in (RISE, UPGRADE)}
     first = run(tmp_path, node=made_node(silent)[0], versions=SEARCH)
     assert first.complete

@@ -58,7 +58,7 @@ def test_a_ledger_that_grows_is_read_on_and_another_is_refused(ledgers, tmp_path
 
 
 def test_the_dataset_of_a_run_has_its_observations(tmp_path):
-    """Filters and columns are those of the query; a call of the method sees what was read since."""
+    """Filters and columns apply as in the query; calling the method again sees newer rows."""
     run = toolkit.Study(calls=[VAULT], versions="3490:3510", node="embedded").run(tmp_path, progress=False)
     data = run.scan()
     assert data.schema.names == list(run.observations.columns)

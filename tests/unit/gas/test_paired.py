@@ -93,7 +93,7 @@ def test_code_under_which_a_transaction_fails_regresses_without_limits(node, tmp
 
 
 def test_a_call_that_only_fails_is_not_judged(node):
-    """What nobody ran successfully never passes, whatever a failure costs; beside others, it is a note."""
+    """A call that never ran successfully never passes, whatever a failure costs; next to other calls it is a note."""
     gate = under(node, STOP, gas_schedule={"instr.*": "x1"}).gate("0%")
     assert (gate.verdict, gate.judged, [one.why for one in gate.not_judged]) == (
         "could not judge",

@@ -61,7 +61,7 @@ def test_a_history_that_cannot_be_looked_at_is_no_reason_to_stop(tmp_path, then)
 
 
 def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_path):
-    """Nothing is lost by another study there: it begins anew."""
+    """Another study in the folder does not lose anything: it starts a new run."""
     broken(tmp_path)
     node, fake = made_node()
     other = run(tmp_path, node=node, versions="0:-1/5")
@@ -71,7 +71,7 @@ def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_pat
 
 
 def test_a_part_that_was_lost_is_read_again(tmp_path):
-    """Complete or not: what is not there any more is read again, and only that."""
+    """Whether the run is complete or not, only the missing rows are read again."""
     first = run(tmp_path)
     (place,) = (tmp_path / "parts").glob("*.parquet")
     place.unlink()
@@ -169,7 +169,7 @@ def test_a_complete_run_is_read_on_to_the_head(tmp_path, versions, head, before,
 
 
 def test_a_run_that_is_interrupted_while_it_is_read_on_is_continued(tmp_path):
-    """At any view: each row once, and the versions are those of the first attempt, however far the head moves."""
+    """Interrupted at any view, each row is stored once, for the versions of the first attempt, however far the head moves."""
     run(tmp_path, versions="9000:-1:500")
     broken_at = [0]
 
@@ -205,7 +205,7 @@ def test_a_step_search_searches_what_is_new(tmp_path):
 
 
 def test_a_simulation_is_made_again_at_the_head(tmp_path):
-    """Whatever the plan of the views: the old row stays, and the last one is of the head of now."""
+    """For every plan of the views, the old row stays, and the last row is of the current head."""
     calls = {"pay": PAY, "count": COUNT}
     first = run(tmp_path, calls=calls, versions="0:100:50")
     assert first.age.labels == ("pay",)

@@ -143,7 +143,7 @@ OUTCOMES = st.sampled_from([10, 20, None, "refused", "http_503"])
     st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=15), st.integers(1, 9)
 )
 def test_steps_are_those_of_neighbours(tmp_path_factory, given_rows, part):
-    """Whatever was read, in whatever parts: one step where neighbours of a call that were answered differ."""
+    """For any reads in any parts, there is one step wherever two neighbouring answers of a call differ."""
     rows = [
         row(
             place,

@@ -128,7 +128,7 @@ def planned(fake):
 
 
 def test_a_plan_is_read_once_per_version(tmp_path):
-    """One observation per planned version, gas as the node told it; further readings locate the two steps."""
+    """One observation per planned version, with the gas that the node reported; further readings locate the two steps."""
     node, fake = made_node()
     found = run(tmp_path / "run", node=node)
     versions = [500 * n for n in range(21)]

@@ -56,7 +56,7 @@ class TestDiff:
         assert made == after
 
     def test_the_ends_of_u64_are_exact(self):
-        """The largest change there is, both ways; what was 0 has no ratio."""
+        """The largest possible change, in both directions; a value that was 0 does not have a ratio."""
         frame = schedule_diff(GasSchedule(1, {"a": 0, "b": 2**64 - 1}), GasSchedule(1, {"a": 2**64 - 1, "b": 0}))
         assert frame["change"].tolist() == [2**64 - 1, -(2**64) + 1]
         assert frame["ratio"].isna().tolist() == [True, False]
@@ -76,7 +76,7 @@ class TestDiff:
         assert frame["name"].is_monotonic_increasing
 
     def test_the_published_history_from_end_to_end(self):
-        """Many releases at once: what was added is counted, and the ratio of most is told."""
+        """Over many releases at once, added parameters are counted, and the ratio of most is named."""
         before, after = released("v1.15.2"), released("v1.48.0")
         kinds = schedule_diff(before, after)["kind"].value_counts().to_dict()
         assert kinds == {"changed": 401, "added": 82}

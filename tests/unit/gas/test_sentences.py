@@ -171,7 +171,7 @@ def test_no_steps_are_a_sentence():
 
 @pytest.mark.fault("committed transactions and simulations in one run", "reported as observed but not judged")
 def test_what_was_not_judged_is_said():
-    """Nothing is said to be unchanged that was not looked at."""
+    """Only calls that were compared are reported as unchanged."""
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
     alone = run_lines(steps_frame([]), coverage_of([table(*paid)]))
     committed = (

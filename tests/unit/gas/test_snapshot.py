@@ -216,7 +216,7 @@ def test_a_call_that_fails_as_before_is_counted_and_skipped(tmp_path):
 
 
 def test_committed_calls_of_a_plan_of_one_version_say_what_was_read(tmp_path):
-    """The head alone shows nothing; and a snapshot without transactions stays so, whatever runs since."""
+    """The head alone does not show them, and a snapshot without transactions stays without them, whatever runs later."""
     ledger = shop(2)
     paid = {"committed": "0x5407::shop::buy"}
     study = shop_study(ledger, paid=paid)
@@ -286,7 +286,7 @@ def test_a_committed_call_has_its_own_range_and_causes():
 
 
 def test_a_snapshot_is_of_the_last_version_that_it_read():
-    """Of views or transactions: a run on a node whose head is below it is of another ledger, or older."""
+    """For views or transactions, a run whose head is below the snapshot is of another ledger, or older."""
     old = taken(register("0:-1").run(progress=False))
     assert old.reached == {"embedded": 4999}
     later = taken(register("0:-1", "4000").run(progress=False))
@@ -409,7 +409,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
 
 
 def test_each_node_has_its_own_fees(run, text, tmp_path):
-    """A function is called on several nodes of a study; another name of the only node is no other node."""
+    """A function is called on several nodes of a study; another name for the only node is not another node."""
     path, mark = tmp_path / "s.toml", next(call.fingerprint for call in run.study.calls if call.source == "committed")
 
     def stored(node):

@@ -77,7 +77,7 @@ def test_each_steps_node_builds_are_kept():
 
 
 def test_steps_become_rows_with_their_causes():
-    """A cause that was found is told; one that was not looked for is unknown, with the reason."""
+    """A cause that was found is shown; one that was not looked for is `unknown`, with the reason."""
     one, two = steps_of(table(row(1, 10), row(2, 11), row(9, error="x")))
     steps = steps_frame([step_row(one, Explanation(Cause.SCHEDULE, "prices rose")), step_row(two, None)])
     assert steps["cause"].tolist() == ["schedule", "unknown"]

@@ -128,7 +128,7 @@ def test_full_parts_are_never_written_over(store):
 
 
 def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
-    """A full disk amid a part: an error that says so, the old part, no half file."""
+    """A full disk during a part gives an error that says so; the old part stays, and no half-written file."""
     store.add(table(row(1)))
     before = files(store)
 
@@ -183,7 +183,7 @@ def test_a_kill_at_any_moment_of_writing_loses_and_doubles_nothing(store, monkey
 
 
 def test_a_part_cut_short_is_set_aside(store):
-    """Half a file where the last part was: renamed with a warning, no part any more, and its number is free."""
+    """A half-written last part is renamed with a warning; it no longer counts, and its number is free."""
     store.add(many(0, PART_ROWS))
     store.add(table(row(10**6)))
     last = store.part_files()[-1]

@@ -155,7 +155,7 @@ def test_a_sender_may_come_from_the_grid(validator):
     ],
 )
 def test_the_schema_refuses_what_loading_refuses(validator, change):
-    """An editor marks the mistakes that would be told when the study is loaded."""
+    """An editor marks the mistakes that loading the study would report."""
     good = {"versions": {"plan": "0:-1"}, "call": [{"view": "0x1::m::f"}]}
     validator.validate(good)
     Study.from_document(good)
@@ -314,7 +314,7 @@ def test_every_study_comes_back_from_its_document(given_calls, count):
 
 
 def test_a_node_named_twice_is_refused():
-    """Its rows could not be told apart."""
+    """The rows of two such calls could not be distinguished."""
     with pytest.raises(StudyError, match="name each node only once"):
         Study(calls=[{"view": "0x1::m::f"}], nodes=["mainnet", "mainnet"])
 

@@ -117,7 +117,7 @@ def test_a_waiver_holds_through_its_last_day():
     ],
 )
 def test_a_mistake_in_a_waiver_is_told_with_its_place(waiver, words):
-    """A waiver without a reason or a date is none."""
+    """A waiver without a reason or a date is refused."""
     with pytest.raises(StudyError, match=words):
         read_waivers([WAIVER | waiver])
 

@@ -260,7 +260,7 @@ def _errors(code):
     ],
 )
 def test_error_constants_are_read_from_the_metadata_of_bytecode(code):
-    """By value, name and comment, whatever tables and metadata there are or follow; the ABI's own are not believed."""
+    """By value, name and comment, whatever tables and metadata surround them; errors in the ABI itself are ignored."""
     assert _errors(code) == NAMED
 
 

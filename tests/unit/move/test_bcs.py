@@ -67,7 +67,7 @@ def test_a_text_that_is_not_utf8_reads_as_the_node_prints_it():
 
 
 def test_several_values_follow_one_another():
-    """Answers of views have no length between values."""
+    """Answers of views do not have lengths between values."""
     reader = Reader(b"\x02\x05\x00\x01a")
     assert reader.uleb128() == 2
     assert read_value(reader, UInt(16)) == 5
@@ -134,7 +134,7 @@ def test_type_tags_have_these_bytes():
 
 
 def test_type_tags_of_abis_cannot_be_sent():
-    """A type parameter or a bare reference has no bytes, nor has a type past the limit."""
+    """A type parameter, a bare reference and a type past the limit cannot be written as bytes."""
     for text in ("T0", "vector<&u8>"):
         with pytest.raises(InputError, match="only allowed in ABIs"):
             write_type_tag(Writer(), parse_type_tag(text, abi=True))

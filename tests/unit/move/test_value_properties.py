@@ -172,7 +172,7 @@ def test_a_column_holds_its_values(expected_cells, case):
 
 @given(open_layouts, json_values)
 def test_any_json_gives_a_value_or_a_toolkit_error(layout, value):
-    """Whatever JSON meets whatever layout, only the toolkit's own errors come out."""
+    """Any JSON with any layout gives a value or one of the toolkit's own errors."""
     for convert in (decode_json, encode_json, encode_argument, decode_argument, encode_bcs):
         with contextlib.suppress(ToolkitError):
             convert(layout, value)

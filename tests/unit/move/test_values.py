@@ -249,7 +249,7 @@ def test_what_a_node_refuses_as_an_argument_names_its_place(layout, json_value, 
 
 
 def test_a_value_without_end_is_refused():
-    """Untyped arguments are walked; a list that holds itself has no JSON."""
+    """Untyped arguments are checked; a list that contains itself is not JSON."""
     endless = []
     endless.append(endless)
     with pytest.raises(InputError, match=r"arguments\[0\]: "):

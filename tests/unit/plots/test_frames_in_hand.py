@@ -109,7 +109,7 @@ def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) 
 
 
 def test_gas_of_forks_of_an_embedded_node_is_model_gas(node: toolkit.Node) -> None:
-    """Of a simulation on a fork, of simulations at versions, and of views of a fork."""
+    """For a simulation on a fork, simulations at versions, and views of a fork."""
     request = transfer("0xb0b")
     fork = node.fork(300)
     assert gas_breakdown(fork.simulate(request)).get_xlabel() == "model gas (gas units)"

@@ -107,7 +107,7 @@ def test_a_flame_is_drawn_from_the_top_down_without_slivers() -> None:
 
 
 def test_numbered_calls_of_one_function_differ_in_the_legend() -> None:
-    """Of functions with one name, the module is named; of one function, the gas."""
+    """Functions with the same name show their module; calls of one function show their gas."""
     loads = {name: Call(name, 1, own=700_000) for name in ("0x1::table::load", "0x1::big::load", "0x1::big::keep")}
     below = Call(
         "0x1::shop::sell", 1, own=4_000_000, children={"0x1::table::load": Call("0x1::table::load", 1, own=800_000)}

@@ -189,7 +189,7 @@ def test_lines_hold_the_gas_of_the_frame() -> None:
 
 
 def test_axes_carry_units_and_the_figure_says_gas_is_a_models() -> None:
-    """Units are on both axes; model gas is said where, and only where, it is."""
+    """Both axes have units, and model gas is labelled, but no other gas."""
     observations = synthetic_run.observations()
     ax = gas_by_version(observations, calls=["chain id"])
     assert ax.get_xlabel() == "ledger version"
@@ -372,7 +372,7 @@ def test_failed_executions_are_crosses() -> None:
 
 
 def test_gas_at_a_single_version_has_a_row_for_each_call() -> None:
-    """Names, gas and failures are told, and the axis begins at 0, or at 1 if it is logarithmic."""
+    """Names, gas and failures are shown, and the axis begins at 0, or at 1 if it is logarithmic."""
     frame = synthetic_run.observations()
     frame = frame[frame["source"] == "simulate@now"]
     ax = gas_by_version(frame)
@@ -412,7 +412,7 @@ def test_hostile_labels_break_nothing() -> None:
 
 
 def test_nothing_but_failures_is_still_a_figure() -> None:
-    """It has no scale, and says so."""
+    """The figure has no scale, and a text says so."""
     frame = synthetic_run.observations()
     frame = frame[(frame["label"] == "order book depth") & frame["gas_used"].isna()]
     ax = gas_by_version(frame)
@@ -666,7 +666,7 @@ def test_failed_executions_in_a_line_are_crosses_at_the_ends_of_each_stretch() -
 
 
 def test_the_name_of_a_stratum_leads_to_its_most_frequent_way() -> None:
-    """Of ways at 130, 76 and 64 gas, that of two transactions has no name."""
+    """Of the ways at 130, 76 and 64 gas, the one with two transactions is not labelled."""
     made = synthetic_run.observations()
     row = made[made["source"] == "committed"].iloc[[0]]
     frame = pd.concat([row.assign(label="call", ledger_version=at) for at in (0, 300)], ignore_index=True)
@@ -692,7 +692,7 @@ def test_a_mark_of_the_timeline_without_a_caption_is_in_the_legend() -> None:
 
 
 def test_no_line_crosses_the_caption_above_it() -> None:
-    """Lines of the timeline end below it, as those of steps do."""
+    """The lines of the timeline end below it, like the lines of steps."""
     frame, steps = synthetic_run.observations(), synthetic_run.steps()
     rows = [(at - 1, at, "schedule", True) for at in (synthetic_run.TENFOLD,)]
     timeline = pd.DataFrame(rows, columns=["version_before", "ledger_version", "kind", "exact"])

@@ -123,7 +123,7 @@ def test_bars_are_at_their_values(gas: list[int]) -> None:
 
 @pytest.mark.parametrize(("source", "kept"), [("view@version", "rare"), ("committed", "often")])
 def test_calls_are_drawn_whole_or_not_at_all(source: str, kept: str) -> None:
-    """Of views, how often they were read says nothing: those that vary most are drawn; of others, the most frequent."""
+    """Views are chosen by how much they vary, because their number of reads is arbitrary; other calls by frequency."""
     rows = [("often", at, 5) for at in range(100)] + [("rare", at, 4 if at < 50 else 36) for at in range(0, 100, 20)]
     frame = pd.DataFrame(rows, columns=["label", "ledger_version", "gas_used"]).assign(source=source, success=True)
     timeline = pd.DataFrame({"ledger_version": [50], "kind": ["schedule"]})

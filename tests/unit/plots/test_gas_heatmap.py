@@ -78,7 +78,7 @@ def test_a_call_that_never_answers_and_a_single_reading_are_drawn() -> None:
 
 
 def test_a_lone_reading_is_a_tick() -> None:
-    """Of its own gas, as wide as a few columns; after the last reading of a call, nothing is known."""
+    """It has the colour of its gas and the width of a few columns; after a call's last reading the row is empty."""
     frame = pd.concat([views([(0, 10), (500, 20), (700, 40)]), views([(0, 7), (1_000, 7)]).assign(label="other")])
     ax = gas_heatmap(frame)
     grid = cells(ax)
@@ -117,7 +117,7 @@ def test_calls_that_are_not_drawn_are_counted_below() -> None:
 
 
 def test_an_unknown_call_is_refused() -> None:
-    """By the label that is not there."""
+    """The error names the unknown label."""
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])
     label = synthetic_run.observations()["label"].iloc[0]

@@ -192,7 +192,7 @@ def test_calls_without_gas_to_compare_are_counted_below() -> None:
 
 
 def test_an_uncertain_change_below_a_unit_is_not_the_same_gas() -> None:
-    """Levels that round to one number differ by what the step says, and a doubt is said whatever a row shows."""
+    """Levels that round to the same number differ by the step's change, and every row marks a doubt."""
     names = ["label", "part", "stratum", "gas_before", "gas_after", "change_percent", "uncertain"]
     found = [("a", "io", "one", 10, 10, 3.0, ["few"]), ("b", "io", "one", 0, 7, None, ["few"])]
     assert texts(gas_change(pd.DataFrame(found, columns=names)), "change") == ["+3\u202f%, uncertain", "+7, uncertain"]

@@ -62,7 +62,7 @@ def schedule(rows: list[tuple[str, str, int | None, int | None]]) -> pd.DataFram
 
 
 def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
-    """A uniform tenfold of one part is one circle, said as x10; what has no factor is counted beside it."""
+    """A uniform tenfold increase of one part is one circle labelled x10; changes without a factor are counted next to it."""
     ax = schedule_changes(schedule([
         ("instr.add", "changed", 588, 5880),
         ("instr.mul", "changed", 588, 5880),
@@ -109,7 +109,7 @@ def test_a_schedule_without_factors_tells_what_it_has() -> None:
 
 
 def test_changes_of_one_each_are_a_list_of_their_kinds() -> None:
-    """Bars of one length would show nothing: there are none, and no axis."""
+    """Bars of equal length would not show anything, so neither bars nor an axis are drawn."""
     rows = [("write_resource", COIN, None, None), ("delete_table_item", None, None, "0x" + "ab" * 32)]
     ax = state_changes(changes(rows))
     assert texts(ax, "kind") == ["write resource", "delete table item"]

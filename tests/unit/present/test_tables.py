@@ -64,7 +64,7 @@ def test_a_sentence_keeps_half_of_the_line():
 
 
 def test_sentences_share_half_of_the_line():
-    """The second one has its place, too; a few words are no sentence."""
+    """The second sentence gets room, too; a few words do not count as a sentence."""
     columns = [["label", "x" * 16], ["unit", "gas units"], ["stratum", "word " * 12], ["why", "word " * 30]]
     kept = fitted_columns(columns, 120)
     assert list(kept) == [0, 1, 2, 3]

@@ -136,7 +136,7 @@ def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
 
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
-    """What could not be narrowed is told as between two versions."""
+    """A change that could not be narrowed is reported as between two versions."""
     assert "between versions 2,500 and 2,525" in headline(build(run(resolved=False)), visible)[0]
 
 
@@ -195,7 +195,7 @@ def test_splits_keep_octas_and_units_apart() -> None:
 
 
 def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
-    """What the node refused and what ran and failed are told apart."""
+    """Calls that the node refused and calls that ran and failed are distinguished."""
     refused, aborted = build(run()).failures
     assert (refused.error_code, refused.status, refused.count, refused.executed) == ("invalid_input", 400, 74, False)
     assert (refused.first_version, refused.last_version) == (0, 1_806)
@@ -275,7 +275,7 @@ def test_calls_that_start_to_answer_have_no_percentage() -> None:
 
 
 def test_dates_are_those_of_one_ledger() -> None:
-    """Known times are exact, others between them marked; there are none of several nodes, or of a test ledger."""
+    """Known times are exact, times between them are marked; several nodes or a test ledger give no times."""
     frame = synthetic_run.observations()
     dates = build(run()).dates
     first, last = (frame[frame["source"] == "committed"]["ledger_version"].agg(how) for how in ("min", "max"))

@@ -47,6 +47,6 @@ def test_the_page_tells_them() -> None:
 
 
 def test_equal_ends_are_said_once() -> None:
-    """A schedule that did not change is told in one half."""
+    """A schedule that did not change is shown once."""
     ((_, schedule),) = build(run(Provenance(ScheduleEnds(NEW, NEW), {}))).provenance.schedules
     assert schedule == "feature version 45, digest bb, at versions 0 and 4,999"

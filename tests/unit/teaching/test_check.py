@@ -82,7 +82,7 @@ def test_the_solution_is_right_and_each_mistake_has_its_sentence(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_message_gives_the_solution_away(name):
-    """Neither what is said of odd answers, nor of mistakes, nor a hint contains the solution; nothing raises an error."""
+    """No message about odd answers or mistakes and no hint contains the solution; nothing raises an error."""
     exercise = exercises()[name]
     for what, value in ODD.items():
         said = judge(name, exercise, answer_of(value), failures=2)
@@ -260,7 +260,7 @@ def test_a_worked_solution_comes_with_the_third_failure():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_without_a_sentence_of_its_own_gets_the_likeliest_mistakes(name):
-    """What is said of any other answer names what often goes wrong in this exercise."""
+    """The message for any other answer names what often goes wrong in this exercise."""
     answer = 123_456_789_123 if exercises()[name].answer is AnswerKind.NUMBER else "a text of nobody"
     assert check(name, answer).message.endswith(exercises()[name].slips)
     assert len(exercises()[name].slips) > 20

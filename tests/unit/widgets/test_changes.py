@@ -57,7 +57,7 @@ def compared(simulation, changes, before, known=None):
 
 
 def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
-    """What differs is open, what is equal is one fold; text of digits is a number only if its type says so."""
+    """Different fields are open, equal fields are in one fold; text of digits is a number only if its type says so."""
     page = compared(
         simulation, [write("0x1::m::R", {"n": 112, "s": "2025", "kept": "1"})], ['{"n":100,"s":"2024","kept":"1"}']
     )

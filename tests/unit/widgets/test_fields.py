@@ -151,7 +151,7 @@ def test_a_field_and_its_draft_are_json(text):
     ],
 )
 def test_the_name_of_an_account_is_an_address(typed, value, note):
-    """While it is typed, and after a reload; what it stands for is said below the field."""
+    """While it is typed, and after a reload; the address is shown below the field."""
     found = Findings(names={parse_address("0xb0b"): "bob"})
     assert _fields.read(layout_of("address"), typed, "x", found) == value
     assert (found.errors, found.notes.get("x")) == ({}, note)
@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_said_at_its_field(text, draft, path, said):
 
 @pytest.mark.parametrize(("text", "path"), [("u64", "x"), ("address", "x"), ("0xfa17::lab::Pair", "x.a")])
 def test_what_is_empty_is_missing_not_wrong(text, path):
-    """Nobody is told off for a field that was not filled yet; the words say what it takes."""
+    """An empty field does not show an error; its text says what it takes."""
     layout, found = layout_of(text), Findings()
     _fields.read(layout, _fields.blank(layout), "x", found)
     assert (found.errors, list(found.missing)) == ({}, [path])

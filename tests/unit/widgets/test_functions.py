@@ -202,7 +202,7 @@ def test_arguments_keep_their_names_when_the_code_is_read_again(form):
 
 
 def test_names_of_parameters():
-    """Comments, type parameters and line breaks do not matter; what is not there has no names."""
+    """Comments, type parameters and line breaks do not matter; a function that does not exist gives no names."""
     assert parameter_names(SOURCE, "both") == ("first", "second", "amount", "unused")
     assert parameter_names(SOURCE, "alone") == ()
     assert parameter_names(SOURCE, "missing") == ()

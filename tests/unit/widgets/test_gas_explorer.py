@@ -121,7 +121,7 @@ def page(form, title):
 
 
 def test_an_empty_form_asks_nothing(form):
-    """Constructing it and typing into it sends no request; without a function there is no study and no error yet."""
+    """Constructing the form and typing into it sends no request; without a function, it has neither a study nor an error."""
     assert form.study is None
     assert form.errors == {}
     edit(form, function="0x1::m::count", label="count")
@@ -363,7 +363,7 @@ def test_a_refusal_is_shown_and_the_form_stays_usable(made, do):
 
 @pytest.mark.parametrize("do", ["run", "check"])
 def test_a_call_that_fits_no_version_is_named(made, do):
-    """What the code of the versions says against a call is said at the calls; nothing is read."""
+    """If the code at the versions does not fit a call, the message is at the calls, and nothing is read."""
     form = made(Study(calls=[COUNT, {"view": "0x1::m::dead", "arguments": [7]}], versions=[5], nodes=[NAME]))
     send(form, do)
     assert "1 of 2 calls cannot be made" in form.errors["chosen"]
@@ -398,7 +398,7 @@ def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
 
 
 def test_a_version_that_does_not_exist_is_named_at_its_field(made):
-    """What only the node knows is said at the versions."""
+    """An error that only the node can find is shown at the versions."""
     form = made(Study(calls=[COUNT], versions="20000:30000/5", nodes=[NAME]))
     form.run()
     assert "this node has versions 0 to 10,000" in form.errors["span"]

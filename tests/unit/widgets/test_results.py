@@ -245,7 +245,7 @@ def test_the_json_says_where_open_numbers_come_from(node):
 
 
 def test_amounts_of_recent_calls_are_in_whole_coins():
-    """Also their differences; a difference of nothing is none."""
+    """Differences are in whole coins too; equal values do not show one."""
     facts = [KNOWN.fact("Cost", units, APT) | {"Gas used": gas} for units, gas in ((7_500, 75), (20_000_000_000, 75))]
     assert _results.recent_page(facts).count("<td>75</td>") == 2
     shown = _results.recent_page(facts)

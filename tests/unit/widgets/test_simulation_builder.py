@@ -152,7 +152,7 @@ def test_type_arguments_stand_on_lines_or_between_commas(filled):
 
 
 def test_estimate_options_go_into_the_request(filled):
-    """An option that is touched is said; one that is not is left to the node."""
+    """An option that the user sets is sent; the others are left to the node."""
     filled.estimate_gas_unit_price = False
     filled.estimate_prioritized_gas_unit_price = True
     assert filled.request.query() == {"estimate_prioritized_gas_unit_price": "true"}
@@ -236,7 +236,7 @@ def test_the_abi_finds_what_does_not_fit(memory, filled, entries, field, said):
 
 
 def test_once_the_abi_is_known_entries_are_checked_as_they_are_typed(memory, filled):
-    """After a check a misfit is told at once, keeps the request, and asks the node nothing."""
+    """After a check, a value that does not fit is reported at once, keeps the request, and sends nothing to the node."""
     assert filled.check()
     assert "Matches transfer(address, u64)" in shown(filled)
     asked = len(memory.asked)
@@ -376,7 +376,7 @@ def test_typing_a_function_gives_its_arguments_fields(memory, builder):
 
 
 def test_fields_and_json_stay_in_step(filled):
-    """Edited as JSON, the fields follow; what does not fit leaves them and is said at the JSON."""
+    """Edits of the JSON update the fields; JSON that does not fit leaves them as they are and shows its error."""
     filled.check()
     assert filled._draft.arguments == ("0xb0b", "100")
     type_in(filled, raw='["0xca7", "7"]')
@@ -453,7 +453,7 @@ def test_no_field_asks_for_a_private_key(filled):
 
 
 def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
-    """A used sequence number is said where sequence numbers are chosen, and a balance that is too low at the amount."""
+    """A used sequence number is reported at the sequence number, and a balance that is too low at the amount."""
     memory.answer |= {"success": False, "vm_status": "SEQUENCE_NUMBER_TOO_OLD"}
     press(filled, "simulate")
     assert "already been used" in filled.errors["replay"]
@@ -856,7 +856,7 @@ def test_code_of_an_older_request_is_marked(filled):
 
 
 def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
-    """A request set in Python whose arguments do not fit, or whose function does not exist, has no program to copy."""
+    """For a request set in Python whose arguments do not fit or whose function does not exist, no program can be copied."""
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
@@ -868,7 +868,7 @@ def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
 
 
 def test_each_result_has_a_number(simulation, filled):
-    """Two results with equal pages are told apart by the page."""
+    """The page distinguishes two results whose pages are otherwise equal."""
     simulation()
     first = filled._serial
     simulation()

@@ -224,7 +224,7 @@ def test_keys_that_transactions_changed(builder, node):
 
 
 def test_keys_need_a_table(builder):
-    """Without an account the field says so; a plan that cannot be read is said at its field."""
+    """A missing account and an invalid plan are each reported at their field."""
     builder.list_keys()
     assert set(builder.errors) == {"owner"}
     builder.owner, builder.key_range = "0xcafe", "9000:9010"

@@ -131,7 +131,7 @@ def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     ],
 )
 def test_a_field_of_versions_says_what_was_understood_when_it_is_left(builder, at, typed, versions, note):
-    """The head is known by then: what is not there is an error, and what is left out of a range is said."""
+    """The head is known by then: a missing version is an error, and a clipped range gets a note."""
     builder.request = RECORD
     type_in(builder, at=at, **{at: typed})
     press(builder, "time")
@@ -440,7 +440,7 @@ def test_values_are_shown_whole_and_escaped():
 
 
 def test_rows_of_an_amount_have_coins_and_times(builder):
-    """Instead of octas, where the asset is known; each version has its ledger time, and the head is no column."""
+    """Coins replace octas if the asset is known; each version has its ledger time, and the head is not a column."""
     apt = "0x1::aptos_coin::AptosCoin"
     builder.request = toolkit.ViewFunction("0x1::coin::balance", ["0xa11ce"], type_arguments=[apt])
     builder.versions = "4998:4999"
@@ -499,7 +499,7 @@ def test_words_of_an_empty_answer():
     ids=repr,
 )
 def test_versions_that_are_none_are_refused(builder, versions):
-    """What is neither a version nor a list of versions nor a plan is an error that says so; the versions before stay."""
+    """Text that is not a version, a list of versions or a plan is an error; the versions stay as they were."""
     builder.versions = 5
     with pytest.raises(InputError, match=r"^versions: "):
         builder.versions = versions

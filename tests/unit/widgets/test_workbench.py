@@ -201,7 +201,7 @@ def test_a_call_is_opened_in_the_tab_gas(workbench):
 
 
 def test_the_first_call_of_a_study_brings_its_versions(workbench):
-    """A later one is added, which is said, and the study keeps its own."""
+    """A later call is added with a note, and the study keeps its versions."""
     view = workbench.view_builder
     view.request, view.versions = EXISTS, "1000, 4000"
     workbench.selected = "view"

@@ -44,7 +44,7 @@ def test_rows_equal_a_plain_walk_cell_by_cell(generated: bytes) -> None:
 
 
 def test_columns_are_the_contract() -> None:
-    """Names and order, also where there is no transaction at all."""
+    """Names and order, also without any transaction."""
     for rows in (transaction_rows([]), transaction_rows(decode_transactions(encode([user()])))):
         assert tuple(rows.transactions) == TRANSACTION_COLUMNS
         assert tuple(rows.changes) == CHANGE_COLUMNS
@@ -174,7 +174,7 @@ def test_misshapen_changes_are_schema_errors(change: dict[str, Any], text: str) 
 
 
 def test_fee_columns_come_from_the_statement() -> None:
-    """Of user transactions; null where there is none."""
+    """For user transactions; null without a statement."""
     rows = transaction_rows(decode_transactions(encode([user(), user(events=[])]))).transactions
     statement = user()["events"][-1]["data"]
     for name, text in statement.items():

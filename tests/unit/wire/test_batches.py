@@ -47,7 +47,7 @@ def test_what_cannot_be_composed_is_refused_at_once(make, part):
 
 
 def test_arguments_of_batches_are_not_sent_alone():
-    """A result has no JSON and no BCS; neither has a batch that nobody composed."""
+    """A result cannot be written in JSON or BCS, and neither can a batch that was not composed."""
     with pytest.raises(InputError, match=r"Batch\.result\(0, 1\)"):
         PUT.to_wire()
     with pytest.raises(InputError):

@@ -133,7 +133,7 @@ def test_every_payload_comes_back(payload) -> None:
 
 
 def test_no_signature_at_all_is_a_single_senders() -> None:
-    """The transaction authenticator has no variant for nothing."""
+    """The transaction authenticator does not have a variant for a missing signature."""
     data = SignedTransaction(raw(), NoAccountSignature()).to_bcs()
     assert data.endswith(b"\x04\x04")
     assert SignedTransaction.from_bcs(data).signature == SingleSenderSignature(NoAccountSignature())

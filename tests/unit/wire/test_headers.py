@@ -29,7 +29,7 @@ def test_headers_of_any_brand_read_back_as_written(brand: str) -> None:
 
 @pytest.mark.parametrize("spell", [str.lower, str.upper, str.title])
 def test_header_names_ignore_case(spell) -> None:
-    """HTTP header names have no case."""
+    """HTTP header names are not case-sensitive."""
     headers = {spell(name): value for name, value in ledger_headers(STATE).items()}
     assert parse_headers(headers).ledger == STATE
 

@@ -83,7 +83,7 @@ def test_hostile_text_stays_inside_its_quotes() -> None:
 
 
 def test_body_is_in_the_wires_order_and_has_no_key() -> None:
-    """u64 are strings, the signature is the key-less one, nothing else is said."""
+    """u64 are strings, the signature is the one without a key, and no other field is sent."""
     body = PLAIN.body(**NUMBERS)
     assert list(body) == [
         "sender",
@@ -129,7 +129,7 @@ def test_whatever_is_sent_is_zeros(request_: SimulationRequest) -> None:
     ],
 )
 def test_signers_and_keys_make_the_shape(index: int, kind: type, *, needs_bcs: bool) -> None:
-    """A fee payer, secondary signers and the kind of key decide; what has no JSON form says so."""
+    """A fee payer, secondary signers and the kind of key decide; a signature without a JSON form is an error that says so."""
     request = REQUESTS[index]
     assert type(request.signature_to_send()) is kind
     assert request.needs_bcs is needs_bcs

@@ -168,7 +168,7 @@ def test_one_signature_that_is_not_zeros_is_seen() -> None:
 
 
 def test_multi_ed25519_defaults_to_zeros_for_every_key() -> None:
-    """As many signatures as keys is what a node takes as JSON; the bitmap says so."""
+    """In JSON, a node takes as many signatures as keys, and the bitmap matches."""
     signature = MultiEd25519Signature([KEY, KEY, KEY], threshold=2)
     assert len(signature.signatures) == 3
     assert signature.bitmap == "0xe0000000"
