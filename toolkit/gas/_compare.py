@@ -49,6 +49,8 @@ _MEANS = ("gas_used", *(part.column for part in Part))
 _SIDED = {name: name for name in ("success", "vm_status", *(part.column for part in Part))}
 _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
 
+_GAS = ("change", *(f"{_SIDED[part]}_{side}" for part in _MEANS for side in ("before", "after")))
+
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
 MAX_AGE = timedelta(days=1)
 
@@ -61,9 +63,10 @@ class Comparison:
     ----------
     calls : DataFrame
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
-        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, the row
-        of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
-        the share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
+        and in percent of the baseline, success, error codes, and the split of gas if it is known. Gas is a float,
+        because the row of a committed call has means of the transactions that succeeded (``count_before``,
+        ``count_after``): gas, and the fee in octas at one reference price with bounds on its rise. It also has the
+        share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
         ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     notes : tuple of str
         Differences that make the two sides hard to compare, such as different gas schedules.
@@ -95,7 +98,7 @@ class Comparison:
     >>> comparison = toolkit.compare(run.at(3501), run.at(3502))
     >>> print(comparison.calls[["label", "gas_before", "gas_after"]].to_string(index=False))
     label  gas_before  gas_after
-    names           3         21
+    names         3.0       21.0
     """
 
     calls: pd.DataFrame
@@ -343,7 +346,7 @@ def compare(
     ... )
     >>> run = study.run(progress=False)
     >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after", "cause"]].to_numpy().tolist()
-    [[4, 36, 'schedule']]
+    [[4.0, 36.0, 'schedule']]
 
     A package before it is deployed, on a node whose contracts are bytecode:
 
@@ -558,6 +561,7 @@ def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> d
         row["source"] = f"{before['source']} to {after['source']}"
     row |= {f"{name}_{side}": values.get(column) for column, name in _SIDED.items() for side, values in sides.items()}
     row |= _moved(row)
+    row |= {name: float(row[name]) for name in _GAS if row[name] is not None}  # those of committed calls are means
     digests = [values.get("value_digest") for values in sides.values()]
     row["value_changed"] = None if None in digests else digests[0] != digests[1]
     return row
@@ -610,13 +614,12 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
     found |= _side_of_row("after", two, fees.after) | _side_of_row("before", one, fees.before)
+    if one.stored is not None:  # a snapshot has whole means: those of both sides are
+        found |= {name: float(round(found[name])) for name in _GAS if found.get(name) is not None}
     found |= _moved({**row, **found})
-    # Before rounding; a snapshot stores fees only.
-    one_mean, two_mean = (
-        side.means["gas_used"] if before.means and after.means else side.mean for side in (before, after)
-    )
-    relative = two_mean / one_mean - 1 if one_mean > 0 else math.nan
-    bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
+    bounds = {"fee_change_low": fees.low, "fee_change_high": fees.high}
+    if one.stored is not None:
+        bounds["change_percent"] = after.mean / before.mean - 1 if before.mean > 0 else math.nan
     found |= {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}
     if not fees.changed and math.isnan(fees.low):
         found |= _not_compared(found.get("not_judged") or sentences.few_text(fees))
@@ -658,17 +661,16 @@ def _is_located(run: Run, row: Mapping[str, Any], at: int) -> bool:
 
 def _not_compared(why: str) -> dict[str, Any]:
     """Return the columns of a call that is not compared: no gas, because two figures in a row look like a change."""
-    gas = {f"{_SIDED[part]}_{side}": None for part in _MEANS for side in ("before", "after")}
-    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change": None, "change_percent": None} | gas
+    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change_percent": None} | dict.fromkeys(_GAS)
 
 
 def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
     """Return the columns of one side of a committed call: means of the transactions that succeeded."""
-    found: dict[str, Any] = {f"count_{name}": fees.count}
+    found: dict[str, Any] = {f"count_{name}": len(fees.octas)}
     found |= {f"fee_{name}": _known(fees.mean), f"failing_{name}": _known(fees.failing)}
     if len(good := ran.good):
         found[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
-        found |= {f"{_SIDED[part]}_{name}": round(mean) for part, mean in fees.means.items()}
+        found |= {f"{_SIDED[part]}_{name}": mean for part, mean in fees.means.items()}
         found |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
     if not fees.count:
         since = f" since the change at version {ran.since:,}" if ran.since else ""

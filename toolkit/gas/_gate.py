@@ -40,8 +40,8 @@ class Finding:
         The figures that `reason` states.
     limit : Threshold or None
         The limit that the rise exceeds; None if the call fails or is missing.
-    gas_before, gas_after : int or None
-        Gas units.
+    gas_before, gas_after : float or None
+        Gas units; of committed transactions, means.
     fee_before, fee_after : float or None
         What committed transactions pay, in octas.
     fee_change_low, fee_change_high : float or None
@@ -59,8 +59,8 @@ class Finding:
     why: Why | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
     limit: Threshold | None = None
-    gas_before: int | None = None
-    gas_after: int | None = None
+    gas_before: float | None = None
+    gas_after: float | None = None
     fee_before: float | None = None
     fee_after: float | None = None
     fee_change_low: float | None = None
@@ -242,10 +242,10 @@ def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures
     if fails:
         code = row["error_after"] or row["vm_status_after"] or "no reason reported"
         return Finding.of(row, Verdict.FAILED, Why.FAILS, code=code)
-    before, after = row["gas_before"], row["gas_after"]
+    before, after = (None if gas is None else int(gas) for gas in (row["gas_before"], row["gas_after"]))
     if limits is not None and (before is None or after is None):
         return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_GAS, before=before, after=after)
-    if limits is None or (limit := limits.exceeded(before, after)) is None:
+    if limits is None or before is None or after is None or (limit := limits.exceeded(before, after)) is None:
         return Finding.of(row, Verdict.PASSED)
     return Finding.of({**row, "limit": limit}, Verdict.FAILED, Why.RISE, before=before, after=after, limit=limit)
 

@@ -65,8 +65,8 @@ _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _ALIKE = (Kind.UNCHANGED, Kind.UNCERTAIN)
-# Columns in gas units of a row, and the means that a committed call has of them; octas are shown without decimals.
-_MEANS = {"gas": "gas_used"} | {part.column: part.column for part in Part if not part.in_octas}
+# Decimals shown of a column of a row: gas units may be means, and octas are shown whole.
+_DECIMALS = {"gas": 2} | {part.column: 0 if part.in_octas else 2 for part in Part}
 
 
 def quoted(labels: Iterable[str]) -> str:
@@ -218,13 +218,9 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     """Yield the rows of a call in the table, with its node if there are several."""
     mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
     exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
-    gas: tuple[Any, Any] = row["gas_before"], row["gas_after"]
-    if paid is not None and exact and row["change"] is not None:
-        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]
-        sides = {"before": paid.before.means, "after": paid.after.means}
-        means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
-        row = {**row, **means}
-        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]  # before rounding, as in `change_percent`
+    gas = row["gas_before"], row["gas_after"]  # before rounding, as in `change_percent`
+    columns = {f"{name}_{side}": digits for name, digits in _DECIMALS.items() for side in ("before", "after")}
+    row = {**row, **{name: round(row[name], digits) for name, digits in columns.items() if row[name] is not None}}
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
@@ -282,10 +278,10 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer, paid: FeeCh
     if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
         return ""
     if row["not_judged"]:
-        count = row[f"count_{side}"]
-        fees = paid and (paid.before if side == "before" else paid.after)
-        succeeded = f", {len(fees.octas):,} succeeded" if fees and fees.failed else ""
-        return "not called" if count == 0 else f"{plural(count, 'transaction')}{succeeded}" if count else ""
+        if paid is None:
+            return ""
+        fees = paid.before if side == "before" else paid.after
+        return f"{len(fees.octas):,} succeeded" if fees.count else "not called"
     text = "no gas reported" if gas is None else number(gas)
     if row[f"success_{side}"] is not False:
         return text

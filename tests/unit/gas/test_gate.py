@@ -564,8 +564,8 @@ def test_the_json_holds_every_call_and_the_verdict(written):
 
 def test_integers_beyond_what_readers_hold_are_text_in_json():
     """2^53 and more."""
-    told = json.loads(comparison_json(compare(frame(row(1, 2**60)), frame(row(2, 2**60 + 1)))))
-    assert told["calls"][0]["gas_after"] == str(2**60 + 1)
+    told = json.loads(comparison_json(compare(frame(row(1)), frame(row(2**60 + 1)))))
+    assert told["calls"][0]["version_after"] == str(2**60 + 1)
 
 
 HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m\u202e\n# head"
@@ -620,12 +620,30 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
     assert [row.is_part for row in shown.rows] == [False, True, True]
 
 
+def test_means_and_counts_are_of_the_transactions_that_succeeded(paid):
+    """The frame and JSON have them unrounded, as the text shows them: a row that changed has a change."""
+    found = between(paid, 1_000, 3_000)
+    good = paid.observations[paid.observations["success"]]
+    # The configuration changed at version 1,752.
+    sides = good[good["ledger_version"] <= 1_000], good[good["ledger_version"].between(1_752, 3_000)]
+    gas, counts = [side["gas_used"].mean() for side in sides], [len(side) for side in sides]
+    [told] = json.loads(comparison_json(found))["calls"]
+    for one in (found.calls.iloc[0], told):
+        assert [one["gas_before"], one["gas_after"]] == pytest.approx(gas)
+        assert one["change"] == pytest.approx(gas[1] - gas[0])
+        assert one["change_percent"] == pytest.approx(100 * one["change"] / one["gas_before"])
+        assert [one["count_before"], one["count_after"]] == counts
+    assert one["failing_after"] > 0
+    exact = compare(frame(row(1, 10)), frame(row(2, 12))).calls
+    assert exact.dtypes.equals(found.calls.dtypes)
+
+
 def test_what_waiting_cannot_add_is_not_waited_for(paid, tmp_path):
     """A requested version and a run compared with itself stay as they are, and so does the beginning of a run."""
     [one] = between(paid, 3_490, 3_500).gate("5%").not_judged
     assert one.reason.endswith(f"(291 before and 3 after); {More.LATER} for the after side")
     [cells] = [row.cells for row in between(paid, 3_490, 3_500).shown(label_text).rows]
-    assert cells[1:3] == ("353 transactions, 291 succeeded", "3 transactions")
+    assert cells[1:3] == ("291 succeeded", "3 succeeded")
     [same] = compare(paid, paid).gate("5%").not_judged
     assert same.reason == f"both sides end at version 4,999, so they have the same transactions; {More.LATER}"
     [few] = verdict_within(registrations(tmp_path / "few", "3480:4200"))[1].not_judged
