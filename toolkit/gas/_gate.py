@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.tables import terminal_width, wrapped
@@ -250,7 +251,14 @@ def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures
     return Finding.of({**row, "limit": limit}, Verdict.FAILED, Why.RISE, before=before, after=after, limit=limit)
 
 
-def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (), today: date | None = None) -> Gate:
+def judge(
+    findings: Iterable[Finding],
+    rules: Rules,
+    *,
+    notes: Sequence[str] = (),
+    today: date | None = None,
+    first_read: Mapping[str, int] = MappingProxyType({}),
+) -> Gate:
     """Return the verdict on calls, after applying the waivers that hold on a day.
 
     Parameters
@@ -262,6 +270,8 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
         The first notes of the gate.
     today : date, optional
         Today in UTC by default.
+    first_read : mapping of str to int, optional
+        First version at which a run read a call, by label, if it is after both sides.
     """
     found = [*findings]
     day = today or datetime.now(UTC).date()
@@ -277,7 +287,10 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
         else:
             without_baseline.setdefault(one.reason, []).append(one.label)
     silent = {label: source.value for label, source in rules.named.items() if label not in there}
-    found += [Finding(label, source, "", Verdict.NOT_JUDGED, Why.NOT_OBSERVED) for label, source in silent.items()]
+    for label, source in silent.items():
+        later = {"version": first_read[label]} if label in first_read else {}
+        why = Why.READ_LATER if later else Why.NOT_OBSERVED
+        found.append(Finding(label, source, "", Verdict.NOT_JUDGED, why, later))
     labels = {*there, *rules.named}
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     notes = [*notes, *_rule_notes(rules, labels, day)]

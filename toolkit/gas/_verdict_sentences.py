@@ -30,7 +30,7 @@ from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
-from toolkit.gas.committed._fees import More, Reason, Verdict
+from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
@@ -431,6 +431,10 @@ def _too_old_text(max_age: timedelta) -> tuple[str, str]:
     return why, "run the study into the folder again"
 
 
+def _read_later_text(version: int) -> tuple[str, str]:
+    return f"its first reading is at version {version:,}, after both sides", "compare it from there on"
+
+
 def _rise_text(before: int, after: int, limit: Threshold) -> str:
     """Say by how much gas rose over a limit."""
     relative = f", {relative_change(before, after)}" if before else ""
@@ -448,13 +452,15 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
         rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
-        advice = "wait for more" if two.more is More.WAIT else _more_text(two, "after")
-        return rose if failed else f"more transactions fail ({counts}), which may be chance: {advice}"
+        return rose if failed else f"more transactions fail ({counts}), which may be chance; {two.more}"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
         return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
-    more = f"; about {judgement.more:,} more on each side would do" if judgement.more else ""
-    return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+    if failed:
+        return f"{means}, a rise over {limit}"
+    more = f"about {judgement.more:,} more would do: {two.more}"
+    more = more if judgement.more else f"more on the after side alone would not do: {one.more}"
+    return f"{means}, which may be over the limit or not; {more}"
 
 
 _QUANTILES = {"p10": "10th percentile of the fee", "p50": "median fee", "p95": "95th percentile of the fee"}
@@ -470,12 +476,8 @@ def quantile_text(quantile: str, fees: FeeChange) -> str:
 def few_text(fees: FeeChange) -> str:
     """Say that too few transactions succeeded to compare them."""
     counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-    few = (fees.before, "before") if len(fees.before.octas) < MIN_SURE_CALLS else (fees.after, "after")
-    return f"too few transactions succeeded ({counts}); {_more_text(*few)}"
-
-
-def _more_text(fees: Fees, side: str) -> str:
-    return f"{fees.more} for the {side} side" if fees.more is More.LATER else fees.more
+    few = fees.before if len(fees.before.octas) < MIN_SURE_CALLS else fees.after
+    return f"fewer than {MIN_SURE_CALLS} transactions succeeded on a side ({counts}); {few.more}"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
@@ -534,6 +536,7 @@ class Why(Enum):
     READ_ONCE = "it was read once, so nothing can be compared", "read two versions or more"
     SUCCEEDED_AT_THE_END = "it succeeds only where the run ends, so nothing can be compared", "read later versions"
     NOT_OBSERVED = "the study names this call, but neither side observed it", "run the study again"
+    READ_LATER = member(_read_later_text)
     NOT_COMPARED = "{text}"
     AT_THE_HEAD = "simulations run at the head only", "compare the ends of two runs, or only the source view@version"
     TOO_OLD = member(_too_old_text)

@@ -234,8 +234,23 @@ def test_a_rise_within_its_bounds_is_not_judged():
     assert fees.low < 0.05 < fees.high
     judgement = fees.judged(Threshold(percent=5))
     assert (judgement.verdict, judgement.reason) == (Verdict.NOT_JUDGED, Reason.WIDE)
-    assert judgement.more > 20
-    assert replace(fees, high=1e100).judged(Threshold(percent=5)).more is None  # nobody can wait for so many
+    assert judgement.more is None  # what 20 calls before leave open, more after cannot close
+
+
+def test_more_calls_after_do_if_the_side_before_has_enough():
+    """Only the after side grows: with so many more of its kind, the range ends below the limit."""
+
+    def side(count):
+        """Return calls that cost 2,000 gas units on average, evenly spread with a standard deviation of 30 %."""
+        return frame_of(np.round(2_000 + 2_000 * 0.3 * 3**0.5 * np.linspace(-1, 1, count)).astype(int))
+
+    fees = fees_of(side(1_000), side(30))
+    judgement = fees.judged(Threshold(percent=10))
+    assert (fees.high > 0.1, judgement.reason) == (True, Reason.WIDE)
+    assert judgement.more > 0
+    assert 0.08 < fees_of(side(1_000), side(30 + judgement.more)).high < 0.1
+    assert fees_of(side(40), side(30)).judged(Threshold(percent=10)).more is None
+    assert replace(fees, high=1e200).judged(Threshold(percent=10)).more is None  # nobody can wait for so many
 
 
 def test_a_way_that_rises_fails_although_the_mean_hides_it():
