@@ -373,6 +373,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
 
+def within_text(gate: Gate) -> str:
+    """Return what a gate found within one run, for a command that does not exit with its verdict."""
+    silent = f"; {len(gate.not_judged):,} not judged" if gate.not_judged else ""
+    found = f"{plural(len(gate.regressions), 'regression')} in {plural(gate.judged, 'judged call')}"
+    judges = "`compare` and `snapshot --check` judge with an exit code"
+    return f"From the run's beginning to its end: {found}{_rest_text(gate)}{silent}. {judges}."
+
+
 def _rest_text(gate: Gate) -> str:
     """Return how many calls have no baseline or are waived; empty if there are none."""
     counts = Counter(one.verdict for one in gate.without_baseline)
