@@ -423,7 +423,8 @@ def fact_text(name: str, value: Any, limit: int = MAX_FACT) -> str:  # noqa: PLR
         plain = name in _IDENTIFIERS or name.endswith("_code")
         return str(value) if plain else f"{value:,}".replace("-", MINUS)
     if isinstance(value, float):
-        return (f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}").replace("-", MINUS)
+        form = ",.4g" if abs(value) < 1 else ",.0f" if value.is_integer() else ",.2f"
+        return f"{value:{form}}".replace("-", MINUS)
     if isinstance(value, Decimal):
         text = f"{value:,f}".replace("-", MINUS)
         return text.rstrip("0").rstrip(".") if "." in text else text

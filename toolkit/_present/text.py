@@ -314,7 +314,7 @@ def relative_change(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return ""
     if before == 0:
-        return signed(round(after - before, 1))
+        return signed(round(after - before, 1)).removesuffix(".0")
     if before > 0 and after >= 2 * before:
         return times((20 * after + before) // (2 * before) / 10)  # halves are rounded up
     return percent(100 * (after - before) / abs(before), "+.3g")  # of a refund, below 0 if it is larger

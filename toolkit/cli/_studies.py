@@ -148,8 +148,8 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print the result of a run: steps, calls that were not judged, and counts."""
     from toolkit._present.text import visible
     from toolkit.gas._compare import verdict_within
-    from toolkit.gas._sentences import earlier_sentence, label_text, unjudged_sentences
-    from toolkit.gas._verdict_sentences import gate_lines
+    from toolkit.gas._sentences import earlier_sentence, unjudged_sentences
+    from toolkit.gas._verdict_sentences import within_text
 
     lines, judged = run.explain().splitlines(), verdict_within(run)
     counts = run.manifest["counts"]
@@ -171,7 +171,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for note in () if nothing_new else _notes(run):
         console.print_text(f"note: {visible(note, 400)}")
     if judged is not None:
-        console.print_text(f"From the run's beginning to its end: {gate_lines(judged[1], label_text)[0]}")
+        console.print_text(within_text(judged[1]))
     print(_counts_text(run))
 
 

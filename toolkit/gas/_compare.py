@@ -49,6 +49,8 @@ _MEANS = ("gas_used", *(part.column for part in Part))
 _SIDED = {name: name for name in ("success", "vm_status", *(part.column for part in Part))}
 _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
 
+_GAS = ("change", *(f"{_SIDED[part]}_{side}" for part in _MEANS for side in ("before", "after")))
+
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
 MAX_AGE = timedelta(days=1)
 
@@ -61,9 +63,10 @@ class Comparison:
     ----------
     calls : DataFrame
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
-        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, the row
-        of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
-        the share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
+        and in percent of the baseline, success, error codes, and the split of gas if it is known. Gas is a float,
+        because the row of a committed call has means of the transactions that succeeded (``count_before``,
+        ``count_after``): gas, and the fee in octas at one reference price with bounds on its rise. It also has the
+        share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
         ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     notes : tuple of str
         Differences that make the two sides hard to compare, such as different gas schedules.
@@ -83,6 +86,8 @@ class Comparison:
         Labels of calls by alternative names, such as their functions.
     fees : mapping of (str, str) to FeeChange
         What the committed transactions of a call paid on both sides, by fingerprint and node.
+    first_read : mapping of str to int
+        First version at which a run read a call, by label, if it is after the requested version of that run.
     steps : tuple of StepGroup
         The steps between the two sides, if a run has them, by version; each with the calls that it changed.
     about : (str, str)
@@ -95,7 +100,7 @@ class Comparison:
     >>> comparison = toolkit.compare(run.at(3501), run.at(3502))
     >>> print(comparison.calls[["label", "gas_before", "gas_after"]].to_string(index=False))
     label  gas_before  gas_after
-    names           3         21
+    names         3.0       21.0
     """
 
     calls: pd.DataFrame
@@ -108,6 +113,7 @@ class Comparison:
     after: Run | None = None
     other_names: Mapping[str, str] = field(default_factory=dict)
     fees: Mapping[tuple[str, str], FeeChange] = field(default_factory=dict)
+    first_read: Mapping[str, int] = field(default_factory=dict)
     steps: tuple[StepGroup, ...] = ()
     about: tuple[str, str] = ("", "")
 
@@ -246,7 +252,7 @@ class Comparison:
                 one = found_in(row, rules, self.fees.get(call), gone.get(call))
             found.append(one)
         found += [Finding(*one, Verdict.NOT_JUDGED, Why.AT_THE_HEAD) for one in self.left_out]
-        return judge(found, rules, notes=notes, today=today)
+        return judge(found, rules, notes=notes, today=today, first_read=self.first_read)
 
     def shown(self, name: words.Renderer, gate: Gate | None = None) -> sentences.Shown:
         """Return what is shown of the comparison; `name` makes text from users and the chain safe for the format."""
@@ -343,7 +349,7 @@ def compare(
     ... )
     >>> run = study.run(progress=False)
     >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after", "cause"]].to_numpy().tolist()
-    [[4, 36, 'schedule']]
+    [[4.0, 36.0, 'schedule']]
 
     A package before it is deployed, on a node whose contracts are bytecode:
 
@@ -403,6 +409,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         after=last.run if last.until is None else None,
         other_names={name: label for study in studies for name, label in other_names(study.calls).items()},
         fees=fees,
+        first_read=dict(pair for side in sides for pair in side.first_read()),
         steps=tuple(between[place] for place in sorted(between)),
         about=(first.about, last.about),
     )
@@ -558,6 +565,7 @@ def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> d
         row["source"] = f"{before['source']} to {after['source']}"
     row |= {f"{name}_{side}": values.get(column) for column, name in _SIDED.items() for side, values in sides.items()}
     row |= _moved(row)
+    row |= {name: float(row[name]) for name in _GAS if row[name] is not None}  # those of committed calls are means
     digests = [values.get("value_digest") for values in sides.values()]
     row["value_changed"] = None if None in digests else digests[0] != digests[1]
     return row
@@ -603,32 +611,24 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     elif one_ledger:
         one = one.beyond(two.last)
     price = one.typical_price
-    before, after = (_fees(ran, side, price) for ran, side in zip((one, two), sides, strict=True))
+    before = one.fees(price, More.EARLIER if sides[0].oldest else More.OTHER)
+    after = two.fees(price, More.WAIT if sides[1].until is None else More.LATER)
     fees = FeeChange.of(before, after, price)
     differs = before.mean != after.mean or before.means != after.means
     kind = Kind.CHANGED if fees.changed else Kind.UNCERTAIN if differs else Kind.UNCHANGED
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
-    found |= _side_of_row("after", two, fees.after) | _side_of_row("before", one, fees.before)
+    whole = one.stored is not None  # a snapshot has whole means, so both sides do
+    found |= _side_of_row("after", two, fees.after, whole=whole)
+    found |= _side_of_row("before", one, fees.before, whole=whole)
     found |= _moved({**row, **found})
-    # Before rounding; a snapshot stores fees only.
-    one_mean, two_mean = (
-        side.means["gas_used"] if before.means and after.means else side.mean for side in (before, after)
-    )
-    relative = two_mean / one_mean - 1 if one_mean > 0 else math.nan
-    bounds = {"change_percent": relative, "fee_change_low": fees.low, "fee_change_high": fees.high}
+    bounds = {"fee_change_low": fees.low, "fee_change_high": fees.high}
+    if whole:
+        bounds["change_percent"] = after.mean / before.mean - 1 if before.mean > 0 else math.nan
     found |= {"fee_price": price} | {name: _known(100 * share) for name, share in bounds.items()}
     if not fees.changed and math.isnan(fees.low):
         found |= _not_compared(found.get("not_judged") or sentences.few_text(fees))
     return found, fees
-
-
-def _fees(ran: Ran, side: Side, price: int) -> Fees:
-    """Return what transactions paid, and what adds more of them to a side that a run cannot extend at its end."""
-    fees = ran.fees(price)
-    if side.oldest:
-        return replace(fees, more=More.EARLIER)
-    return fees if side.until is None else replace(fees, more=More.LATER)
 
 
 def _unread(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
@@ -658,17 +658,16 @@ def _is_located(run: Run, row: Mapping[str, Any], at: int) -> bool:
 
 def _not_compared(why: str) -> dict[str, Any]:
     """Return the columns of a call that is not compared: no gas, because two figures in a row look like a change."""
-    gas = {f"{_SIDED[part]}_{side}": None for part in _MEANS for side in ("before", "after")}
-    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change": None, "change_percent": None} | gas
+    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change_percent": None} | dict.fromkeys(_GAS)
 
 
-def _side_of_row(name: str, ran: Ran, fees: Fees) -> dict[str, Any]:
+def _side_of_row(name: str, ran: Ran, fees: Fees, *, whole: bool) -> dict[str, Any]:
     """Return the columns of one side of a committed call: means of the transactions that succeeded."""
-    found: dict[str, Any] = {f"count_{name}": fees.count}
+    found: dict[str, Any] = {f"count_{name}": len(fees.octas)}
     found |= {f"fee_{name}": _known(fees.mean), f"failing_{name}": _known(fees.failing)}
     if len(good := ran.good):
         found[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
-        found |= {f"{_SIDED[part]}_{name}": round(mean) for part, mean in fees.means.items()}
+        found |= {f"{_SIDED[part]}_{name}": round(mean, 0) if whole else mean for part, mean in fees.means.items()}
         found |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
     if not fees.count:
         since = f" since the change at version {ran.since:,}" if ran.since else ""

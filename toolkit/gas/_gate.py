@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.tables import terminal_width, wrapped
@@ -40,8 +41,8 @@ class Finding:
         The figures that `reason` states.
     limit : Threshold or None
         The limit that the rise exceeds; None if the call fails or is missing.
-    gas_before, gas_after : int or None
-        Gas units.
+    gas_before, gas_after : float or None
+        Gas units; of committed transactions, means.
     fee_before, fee_after : float or None
         What committed transactions pay, in octas.
     fee_change_low, fee_change_high : float or None
@@ -59,8 +60,8 @@ class Finding:
     why: Why | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
     limit: Threshold | None = None
-    gas_before: int | None = None
-    gas_after: int | None = None
+    gas_before: float | None = None
+    gas_after: float | None = None
     fee_before: float | None = None
     fee_after: float | None = None
     fee_change_low: float | None = None
@@ -242,15 +243,22 @@ def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures
     if fails:
         code = row["error_after"] or row["vm_status_after"] or "no reason reported"
         return Finding.of(row, Verdict.FAILED, Why.FAILS, code=code)
-    before, after = row["gas_before"], row["gas_after"]
+    before, after = (None if gas is None else int(gas) for gas in (row["gas_before"], row["gas_after"]))
     if limits is not None and (before is None or after is None):
         return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_GAS, before=before, after=after)
-    if limits is None or (limit := limits.exceeded(before, after)) is None:
+    if limits is None or before is None or after is None or (limit := limits.exceeded(before, after)) is None:
         return Finding.of(row, Verdict.PASSED)
     return Finding.of({**row, "limit": limit}, Verdict.FAILED, Why.RISE, before=before, after=after, limit=limit)
 
 
-def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (), today: date | None = None) -> Gate:
+def judge(
+    findings: Iterable[Finding],
+    rules: Rules,
+    *,
+    notes: Sequence[str] = (),
+    today: date | None = None,
+    first_read: Mapping[str, int] = MappingProxyType({}),
+) -> Gate:
     """Return the verdict on calls, after applying the waivers that hold on a day.
 
     Parameters
@@ -262,6 +270,8 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
         The first notes of the gate.
     today : date, optional
         Today in UTC by default.
+    first_read : mapping of str to int, optional
+        First version at which a run read a call, by label, if it is after both sides.
     """
     found = [*findings]
     day = today or datetime.now(UTC).date()
@@ -277,7 +287,10 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
         else:
             without_baseline.setdefault(one.reason, []).append(one.label)
     silent = {label: source.value for label, source in rules.named.items() if label not in there}
-    found += [Finding(label, source, "", Verdict.NOT_JUDGED, Why.NOT_OBSERVED) for label, source in silent.items()]
+    for label, source in silent.items():
+        later = {"version": first_read[label]} if label in first_read else {}
+        why = Why.READ_LATER if later else Why.NOT_OBSERVED
+        found.append(Finding(label, source, "", Verdict.NOT_JUDGED, why, later))
     labels = {*there, *rules.named}
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     notes = [*notes, *_rule_notes(rules, labels, day)]

@@ -259,7 +259,8 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     lines: list[str] = []
     for group in shown:
         lines.append(group_text(group, visible))
-        lines += [f"  {change_name(change, visible)}: {change_text(change, visible)}" for change in group.changes]
+        named = zip(change_names(group.changes, visible), group.changes, strict=True)
+        lines += [f"  {name}: {change_text(change, visible)}" for name, change in named]
     if len(groups) > len(shown):
         lines.append(f"... and {len(groups) - len(shown):,} more (see `run.steps`)")
     return [visible(line, _MAX_LINE) for line in lines]
@@ -461,6 +462,24 @@ def between_text(found: Sequence[StepGroup]) -> str:
 def change_name(change: StepChange, name: Renderer) -> str:
     """Return the label of a call, and the stratum of its committed transactions if there are several."""
     return f"{name(change.label, _MAX_LABEL)}{_of_kind(change.stratum, name, change.way_gas)}"
+
+
+def change_names(changes: Sequence[StepChange], name: Renderer) -> list[str]:
+    """Return the names of the changes of a group, all different."""
+    labels = [name(change.label, _MAX_LABEL) for change in changes]
+    kinds = [name(kind, _MAX_LABEL) for kind in kind_texts(changes)]
+    return [f"{label} ({kind})" if kind else label for label, kind in zip(labels, kinds, strict=True)]
+
+
+def kind_texts(changes: Sequence[StepChange]) -> list[str]:
+    """Return the kind of transaction of each change of a group; of two with one kind, also the parts of its gas."""
+    kinds = [stratum_text(change.stratum, change.way_gas) for change in changes]
+    calls = Counter(zip((change.label for change in changes), kinds, strict=True))
+    parts = [
+        " and ".join(part.part for part in change.parts) if calls[change.label, kind] > 1 else ""
+        for change, kind in zip(changes, kinds, strict=True)
+    ]
+    return [", ".join(filter(None, both)) for both in zip(kinds, parts, strict=True)]
 
 
 def place_text(group: StepGroup) -> str:

@@ -19,13 +19,13 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import NOT_READ, Source, last_observations
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas._study import Run, Study
-from toolkit.gas.committed._fees import Fees
+from toolkit.gas.committed._fees import Fees, More
 from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
 from toolkit.gas.committed._strata import octas_per_unit
 from toolkit.gas.plan._plan import within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 T = TypeVar("T")
@@ -85,9 +85,9 @@ class Ran:
         """The stored price, or else the median price that they paid, in octas per gas unit."""
         return self.price or round(octas_per_unit(self.frame))
 
-    def fees(self, price: int) -> Fees:
-        """Return what they paid, at a price in octas per gas unit."""
-        return self.stored or Fees.of(self.frame, price)
+    def fees(self, price: int, more: More = More.WAIT) -> Fees:
+        """Return what they paid, at a price in octas per gas unit; `more` is what adds to those of a run."""
+        return self.stored or replace(Fees.of(self.frame, price), more=more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +161,12 @@ class Side:
         last = max((plan.last for plan in self.run.record.nodes if plan.node == node), default=self.until)
         why = f"views were read up to version {last:,}, not {self.until:,}; choose an earlier one"
         return why if last < self.until else ""
+
+    def first_read(self) -> Iterator[tuple[str, int]]:
+        """Yield the label and the first version of each call that the run read only after the requested version."""
+        if self.run is not None and self.until is not None:
+            first = self.run.observations.groupby("label")["ledger_version"].min()
+            yield from ((str(label), int(version)) for label, version in first[first > self.until].items())
 
     def made_later(self, other: Side) -> frozenset[tuple[str, str, str]]:
         """Return the simulations that this side lacks because they were made later.

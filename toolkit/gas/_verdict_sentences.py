@@ -30,7 +30,7 @@ from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._sentences import MAX_NOTE, Renderer, group_text, label_text, main_steps, shares_text, steps_of
-from toolkit.gas.committed._fees import More, Reason, Verdict
+from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _ALIKE = (Kind.UNCHANGED, Kind.UNCERTAIN)
-# Columns in gas units of a row, and the means that a committed call has of them; octas are shown without decimals.
-_MEANS = {"gas": "gas_used"} | {part.column: part.column for part in Part if not part.in_octas}
+# Decimals shown of a column of a row: gas units may be means, and octas are shown whole.
+_DECIMALS = {"gas": 2} | {part.column: 0 if part.in_octas else 2 for part in Part}
 
 
 def quoted(labels: Iterable[str]) -> str:
@@ -218,13 +218,9 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     """Yield the rows of a call in the table, with its node if there are several."""
     mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
     exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
-    gas: tuple[Any, Any] = row["gas_before"], row["gas_after"]
-    if paid is not None and exact and row["change"] is not None:
-        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]
-        sides = {"before": paid.before.means, "after": paid.after.means}
-        means = {f"{at}_{side}": round(known[mean], 2) for side, known in sides.items() for at, mean in _MEANS.items()}
-        row = {**row, **means}
-        gas = paid.before.means["gas_used"], paid.after.means["gas_used"]  # before rounding, as in `change_percent`
+    gas = row["gas_before"], row["gas_after"]  # before rounding, as in `change_percent`
+    columns = {f"{name}_{side}": digits for name, digits in _DECIMALS.items() for side in ("before", "after")}
+    row = {**row, **{name: round(row[name], digits) for name, digits in columns.items() if row[name] is not None}}
     source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
     node = f" ({name(row['node'])})" if several else ""
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
@@ -282,10 +278,10 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer, paid: FeeCh
     if row["kind"] == (Kind.ADDED if side == "before" else Kind.REMOVED):
         return ""
     if row["not_judged"]:
-        count = row[f"count_{side}"]
-        fees = paid and (paid.before if side == "before" else paid.after)
-        succeeded = f", {len(fees.octas):,} succeeded" if fees and fees.failed else ""
-        return "not called" if count == 0 else f"{plural(count, 'transaction')}{succeeded}" if count else ""
+        if paid is None:
+            return ""
+        fees = paid.before if side == "before" else paid.after
+        return f"{len(fees.octas):,} succeeded" if fees.count else "not called"
     text = "no gas reported" if gas is None else number(gas)
     if row[f"success_{side}"] is not False:
         return text
@@ -377,6 +373,14 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
 
 
+def within_text(gate: Gate) -> str:
+    """Return what a gate found within one run, for a command that does not exit with its verdict."""
+    silent = f"; {len(gate.not_judged):,} not judged" if gate.not_judged else ""
+    found = f"{plural(len(gate.regressions), 'regression')} in {plural(gate.judged, 'judged call')}"
+    judges = "`compare` and `snapshot --check` judge with an exit code"
+    return f"From the run's beginning to its end: {found}{_rest_text(gate)}{silent}. {judges}."
+
+
 def _rest_text(gate: Gate) -> str:
     """Return how many calls have no baseline or are waived; empty if there are none."""
     counts = Counter(one.verdict for one in gate.without_baseline)
@@ -435,6 +439,10 @@ def _too_old_text(max_age: timedelta) -> tuple[str, str]:
     return why, "run the study into the folder again"
 
 
+def _read_later_text(version: int) -> tuple[str, str]:
+    return f"its first reading is at version {version:,}, after both sides", "compare it from there on"
+
+
 def _rise_text(before: int, after: int, limit: Threshold) -> str:
     """Say by how much gas rose over a limit."""
     relative = f", {relative_change(before, after)}" if before else ""
@@ -452,13 +460,15 @@ def _fees_text(judgement: Judgement, fees: FeeChange, limit: Threshold | None) -
     if judgement.reason is Reason.FAILURES:
         counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
         rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
-        advice = "wait for more" if two.more is More.WAIT else _more_text(two, "after")
-        return rose if failed else f"more transactions fail ({counts}), which may be chance: {advice}"
+        return rose if failed else f"more transactions fail ({counts}), which may be chance; {two.more}"
     means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
     if judgement.reason is Reason.WAY:
         return f"{quantile_text(judgement.quantile, fees)}, a rise over {limit}, although {means}"
-    more = f"; about {judgement.more:,} more on each side would do" if judgement.more else ""
-    return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+    if failed:
+        return f"{means}, a rise over {limit}"
+    more = f"about {judgement.more:,} more would do: {two.more}"
+    more = more if judgement.more else f"more on the after side alone would not do: {one.more}"
+    return f"{means}, which may be over the limit or not; {more}"
 
 
 _QUANTILES = {"p10": "10th percentile of the fee", "p50": "median fee", "p95": "95th percentile of the fee"}
@@ -474,12 +484,8 @@ def quantile_text(quantile: str, fees: FeeChange) -> str:
 def few_text(fees: FeeChange) -> str:
     """Say that too few transactions succeeded to compare them."""
     counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-    few = (fees.before, "before") if len(fees.before.octas) < MIN_SURE_CALLS else (fees.after, "after")
-    return f"too few transactions succeeded ({counts}); {_more_text(*few)}"
-
-
-def _more_text(fees: Fees, side: str) -> str:
-    return f"{fees.more} for the {side} side" if fees.more is More.LATER else fees.more
+    few = fees.before if len(fees.before.octas) < MIN_SURE_CALLS else fees.after
+    return f"fewer than {MIN_SURE_CALLS} transactions succeeded on a side ({counts}); {few.more}"
 
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
@@ -538,6 +544,7 @@ class Why(Enum):
     READ_ONCE = "it was read once, so nothing can be compared", "read two versions or more"
     SUCCEEDED_AT_THE_END = "it succeeds only where the run ends, so nothing can be compared", "read later versions"
     NOT_OBSERVED = "the study names this call, but neither side observed it", "run the study again"
+    READ_LATER = member(_read_later_text)
     NOT_COMPARED = "{text}"
     AT_THE_HEAD = "simulations run at the head only", "compare the ends of two runs, or only the source view@version"
     TOO_OLD = member(_too_old_text)

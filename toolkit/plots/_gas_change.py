@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import change_place, plural, relative_change
+from toolkit._present.text import change_place, number, plural, relative_change
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Kind
@@ -135,21 +135,21 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 
 def _sides(row: dict[str, Any]) -> tuple[float, float]:
     """Return the gas before and after a change; of a mean, as far apart as before both were rounded."""
-    before, percent = max(int(row["gas_before"]), 1), row.get("change_percent")
+    before, percent = max(row["gas_before"], 1), row.get("change_percent")
     if row.get("stratum") is not None and percent is not None:
         return before, before * (1 + percent / 100)
-    return int(row["gas_before"]), int(row["gas_after"])
+    return row["gas_before"], row["gas_after"]
 
 
 def _change_text(row: dict[str, Any]) -> str:
     """Return how gas changed, worded as in the report and in `Run.explain`."""
-    before, after, count = int(row["gas_before"]), int(row["gas_after"]), int(row.get("count", 1))
+    before, after, count = row["gas_before"], row["gas_after"], int(row.get("count", 1))
     doubt = ", uncertain" * row["_uncertain"]
     if row.get("stratum") is not None and row.get("change_percent"):
         return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
         low, high = row.get("lowest"), row.get("highest")
-        return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {after:,}"
+        return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {number(after)}"
     change = StepChange(row["label"], row.get("source") or "", count, before, after)
     return f"{short_change(change, figure_text)}{doubt}"
 

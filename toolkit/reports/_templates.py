@@ -49,6 +49,7 @@ def environment() -> Environment:
     made.globals |= {
         "chain": chain,
         "change_name": sentences.change_name,
+        "kind_texts": sentences.kind_texts,
         "code": code,
         "cause_styles": _cause_styles(),
         "evidence_text": sentences.evidence_text,

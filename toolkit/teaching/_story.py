@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from toolkit._present.text import counted, plural
+from toolkit._present.text import counted, number, plural
 from toolkit.client._node import connect
 from toolkit.embedded import Aborted, Ledger
 from toolkit.errors import ContractError, ToolkitError
+from toolkit.frames._columns import plain_rows
 from toolkit.move._ids import wire_address
 from toolkit.teaching._answers import GivenAnswer, StoryTrial, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
@@ -177,8 +178,10 @@ class _Story:
         gate = comparison.gate(study=study)
         if gate.passed is passes:
             return ""
-        rows = zip(*(comparison.calls[name] for name in ("label", "gas_before", "gas_after")), strict=True)
-        costs = ", ".join(f"{label} from {one} to {counted(str(two), 'gas unit')}" for label, one, two in rows)
+        costs = ", ".join(
+            f"{row['label']} from {number(row['gas_before'])} to {counted(number(row['gas_after']), 'gas unit')}"
+            for row in plain_rows(comparison.calls)
+        )
         outcome = "passes, but was expected to fail" if gate.passed else "fails, but was expected to pass"
         return f"The gate {outcome}: {costs}"
 

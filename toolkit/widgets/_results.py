@@ -737,17 +737,14 @@ def _step_title(group: StepGroup, *, several: bool) -> str:
 
 def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
     """Return the evidence of a step's cause, its transaction, and the change of each call if there are several."""
-    names = [sentences.change_name(change, _name) for change in group.changes]
-    # Of two changes of one kind of transaction, each is of other parts.
-    parts = [f", {forms_of.both([part.part for part in one.parts])}" if one.parts else "" for one in group.changes]
     rows = [
         (
-            html.breakable(Html(f"{name}{part if names.count(name) > 1 else ''}")),
+            html.breakable(Html(name)),
             change.error_before if change.gas_before is None else sentences.gas_text(change.gas_before),
             change.error_after if change.gas_after is None else sentences.gas_text(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
-        for change, name, part in zip(group.changes, names, parts, strict=True)
+        for change, name in zip(group.changes, sentences.change_names(group.changes, _name), strict=True)
     ]
     text = _name(named(sentences.evidence_text(group)), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}

@@ -15,7 +15,7 @@ from toolkit.gas._cause_sentences import causes_text, steps_frame
 from toolkit.gas._findings import Change, ChangingTransaction, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._rules import Threshold
-from toolkit.gas._sentences import change_name, change_text, gas_text, short_change
+from toolkit.gas._sentences import change_name, change_names, change_text, gas_text, kind_texts, short_change
 from toolkit.gas._steps import is_drift, step_groups
 from toolkit.gas.committed._analysis import Doubt
 from toolkit.gas.committed._fees import FeeChange, Fees, Reason, Verdict
@@ -234,8 +234,23 @@ def test_a_rise_within_its_bounds_is_not_judged():
     assert fees.low < 0.05 < fees.high
     judgement = fees.judged(Threshold(percent=5))
     assert (judgement.verdict, judgement.reason) == (Verdict.NOT_JUDGED, Reason.WIDE)
-    assert judgement.more > 20
-    assert replace(fees, high=1e100).judged(Threshold(percent=5)).more is None  # nobody can wait for so many
+    assert judgement.more is None  # what 20 calls before leave open, more after cannot close
+
+
+def test_more_calls_after_do_if_the_side_before_has_enough():
+    """Only the after side grows: with so many more of its kind, the range ends below the limit."""
+
+    def side(count):
+        """Return calls that cost 2,000 gas units on average, evenly spread with a standard deviation of 30 %."""
+        return frame_of(np.round(2_000 + 2_000 * 0.3 * 3**0.5 * np.linspace(-1, 1, count)).astype(int))
+
+    fees = fees_of(side(1_000), side(30))
+    judgement = fees.judged(Threshold(percent=10))
+    assert (fees.high > 0.1, judgement.reason) == (True, Reason.WIDE)
+    assert judgement.more > 0
+    assert 0.08 < fees_of(side(1_000), side(30 + judgement.more)).high < 0.1
+    assert fees_of(side(40), side(30)).judged(Threshold(percent=10)).more is None
+    assert replace(fees, high=1e200).judged(Threshold(percent=10)).more is None  # nobody can wait for so many
 
 
 def test_a_way_that_rises_fails_although_the_mean_hides_it():
@@ -284,6 +299,18 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     assert change_text(group.changes[0], visible) == (
         "from 6 to 30 gas units (×5: execution +16 to +18, io +6 to +8; nearest 50 transactions before, 50 after)"
     )
+
+
+def test_changes_of_one_kind_are_named_by_their_parts():
+    """Parts that were compared in different transactions have a line each, and no two lines begin alike."""
+    dear = np.arange(200) >= 100
+    frame = frame_of(np.where(dear, 21, 4), io_gas_units=np.where(dear, 9, 2), slots_created=1)
+    _, rows = judged(frame.assign(gas_used=frame["execution_gas_units"] + frame["io_gas_units"]), UPGRADE)
+    apart = [row | {"count_before": 50} if row["part"] == "io" else row for row in rows]
+    for found, kinds in ((rows, [""]), (apart, ["execution", "io"])):
+        [group] = step_groups(steps_frame(found))
+        assert sorted(kind_texts(group.changes)) == kinds
+        assert len(set(change_names(group.changes, visible))) == len(kinds)
 
 
 def test_the_factor_of_means_is_computed_before_they_are_rounded():

@@ -564,8 +564,8 @@ def test_the_json_holds_every_call_and_the_verdict(written):
 
 def test_integers_beyond_what_readers_hold_are_text_in_json():
     """2^53 and more."""
-    told = json.loads(comparison_json(compare(frame(row(1, 2**60)), frame(row(2, 2**60 + 1)))))
-    assert told["calls"][0]["gas_after"] == str(2**60 + 1)
+    told = json.loads(comparison_json(compare(frame(row(1)), frame(row(2**60 + 1)))))
+    assert told["calls"][0]["version_after"] == str(2**60 + 1)
 
 
 HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m\u202e\n# head"
@@ -620,16 +620,51 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
     assert [row.is_part for row in shown.rows] == [False, True, True]
 
 
+def test_means_and_counts_are_of_the_transactions_that_succeeded(paid):
+    """The frame and JSON have them unrounded, as the text shows them: a row that changed has a change."""
+    found = between(paid, 1_000, 3_000)
+    good = paid.observations[paid.observations["success"]]
+    # The configuration changed at version 1,752.
+    sides = good[good["ledger_version"] <= 1_000], good[good["ledger_version"].between(1_752, 3_000)]
+    gas, counts = [side["gas_used"].mean() for side in sides], [len(side) for side in sides]
+    [told] = json.loads(comparison_json(found))["calls"]
+    for one in (found.calls.iloc[0], told):
+        assert [one["gas_before"], one["gas_after"]] == pytest.approx(gas)
+        assert one["change"] == pytest.approx(gas[1] - gas[0])
+        assert one["change_percent"] == pytest.approx(100 * one["change"] / one["gas_before"])
+        assert [one["count_before"], one["count_after"]] == counts
+    assert one["failing_after"] > 0
+    exact = compare(frame(row(1, 10)), frame(row(2, 12))).calls
+    assert exact.dtypes.equals(found.calls.dtypes)
+
+
 def test_what_waiting_cannot_add_is_not_waited_for(paid, tmp_path):
     """A requested version and a run compared with itself stay as they are, and so does the beginning of a run."""
     [one] = between(paid, 3_490, 3_500).gate("5%").not_judged
-    assert one.reason.endswith(f"(291 before and 3 after); {More.LATER} for the after side")
+    assert one.reason.endswith(f"(291 before and 3 after); {More.LATER}")
     [cells] = [row.cells for row in between(paid, 3_490, 3_500).shown(label_text).rows]
-    assert cells[1:3] == ("353 transactions, 291 succeeded", "3 transactions")
+    assert cells[1:3] == ("291 succeeded", "3 succeeded")
     [same] = compare(paid, paid).gate("5%").not_judged
     assert same.reason == f"both sides end at version 4,999, so they have the same transactions; {More.LATER}"
     [few] = verdict_within(registrations(tmp_path / "few", "3480:4200"))[1].not_judged
     assert few.reason.endswith(More.EARLIER)
+    before, after = registrations(tmp_path / "old", "3480:3500"), registrations(tmp_path / "new", "3503:3510")
+    [fees] = compare(before, after).fees.values()
+    assert (fees.before.more, fees.after.more) == (More.OTHER, More.WAIT)
+
+
+def test_a_call_that_was_first_read_after_both_sides_says_where(tmp_path):
+    """Running the study again would not change that; a call that no run has read needs a run."""
+    paid = {"committed": "0xcafe::registry::register", "versions": "0:-1"}
+    calls = {"size": "0xcafe::registry::size", "paid": paid}
+    study = Study(calls=calls, versions=[4_000, 4_200], thresholds="2%")
+    run = study.run(tmp_path / "run", progress=False)
+    for sides in ((f"{run.path}@3000", f"{run.path}@3300"), (run.at(3_000), run.at(3_300))):
+        [found] = compare(*sides).gate(study=study).not_judged
+        assert (found.label, found.why, found.figures) == ("size", Why.READ_LATER, {"version": 4_000})
+    more = Study(calls=calls | {"price": "0xfa17::vault::share_price"}, versions=[4_000, 4_200], thresholds="2%")
+    [found] = compare(f"{run.path}@4100", run).gate(study=more).not_judged
+    assert (found.label, found.why) == ("price", Why.NOT_OBSERVED)
 
 
 def test_a_run_without_a_change_says_what_to_do(tmp_path):

@@ -247,6 +247,9 @@ def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):
         snapshot = replace(whole, lines=(*rest, older))
         found = compare_snapshot(snapshot, with_rules(run, thresholds="5%"))
         assert check_snapshot(found).verdict == verdict
+        [paid] = found.calls[found.calls["source"] == "committed"].itertuples()
+        assert (paid.gas_before, paid.gas_after) == (line.cost.gas, round(paid.gas_after))  # as the file has it
+        assert paid.change == paid.gas_after - paid.gas_before
 
 
 def register(versions, plan="3490:3500/3"):

@@ -65,12 +65,13 @@ class Reason(StrEnum):
 
 
 class More(StrEnum):
-    """What adds calls to a side that has too few; the value is the advice."""
+    """What adds calls to a side that has too few; the value is the advice. Waiting adds them to the after side only."""
 
-    WAIT = f"wait until {MIN_SURE_CALLS} calls succeed on each side"
-    LATER = "choose a later version"
+    WAIT = "read later versions for the after side"
+    LATER = "choose a later version for the after side"
+    OTHER = "choose other versions for the before side"
     EARLIER = "read earlier versions"
-    SNAPSHOT = f"write the snapshot again when {MIN_SURE_CALLS} calls have succeeded"
+    SNAPSHOT = "write the snapshot again when more calls have succeeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ class Judgement:
     verdict : Verdict
     reason : Reason
     more : int or None
-        How many more calls on a side would do, if the verdict is `Verdict.NOT_JUDGED` and that can be said.
+        How many more calls would do on the after side, or on the side with fewer if the reason is `Reason.FEW`; None if
+        no number of them is known to.
     quantile : str
         The quantile that rose, for `Reason.WAY`.
     """
@@ -252,13 +254,19 @@ class FeeChange:
                 return Judgement(Verdict.FAILED, Reason.WAY, quantile=name)
         if self.high <= most:
             return None
-        rise = two.mean / one.mean - 1 if one.mean > 0 else math.inf
-        gap, half = abs(most - rise), (self.high - self.low) / 2
-        count = min(len(one.octas), len(two.octas))
-        ratio = half / gap if gap and math.isfinite(gap) else math.inf
-        needed = count * ratio * ratio  # infinite where a long tail leaves next to no bound
-        more = max(1, math.ceil(needed) - count) if needed < MAX_AWAITED else None
-        return Judgement(Verdict.NOT_JUDGED, Reason.WIDE, more)
+        return Judgement(Verdict.NOT_JUDGED, Reason.WIDE, self._needed(most))
+
+    def _needed(self, most: float) -> int | None:
+        """Return how many more calls on the after side would do; the before side is over, and what it lacks remains."""
+        one, two = self.before, self.after
+        if one.mean <= 0:
+            return None
+        gap, half = abs(most + 1 - two.mean / one.mean), (self.high - self.low) / 2
+        # The square of half the range is a part that remains and one that shrinks with the count of the after side.
+        remains, shrinks = two.mean**2 * float(one.octas.var()) / len(one.octas), one.mean**2 * float(two.octas.var())
+        left = gap * gap * (remains + shrinks / len(two.octas)) - half * half * remains
+        needed = half * half * shrinks / left if left > 0 else math.inf
+        return max(1, math.ceil(needed) - len(two.octas)) if needed < MAX_AWAITED else None
 
 
 def _share(limit: Threshold, mean: float, price: int) -> float:
