@@ -244,6 +244,8 @@ def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures
         code = row["error_after"] or row["vm_status_after"] or "no reason reported"
         return Finding.of(row, Verdict.FAILED, Why.FAILS, code=code)
     before, after = (None if gas is None else int(gas) for gas in (row["gas_before"], row["gas_after"]))
+    if before is not None and row["change"] is not None:
+        after = before + int(row["change"])  # the difference of integers, which the floats may have lost above 2**53
     if limits is not None and (before is None or after is None):
         return Finding.of(row, Verdict.NOT_JUDGED, Why.NO_GAS, before=before, after=after)
     if limits is None or before is None or after is None or (limit := limits.exceeded(before, after)) is None:

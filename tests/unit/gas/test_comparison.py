@@ -74,6 +74,13 @@ def test_changes_are_in_units_and_percent_of_the_baseline(before, after, change,
     assert pd.isna(found["change_percent"]) if percent is None else found["change_percent"] == percent
 
 
+def test_a_gate_is_exact_beyond_the_integers_of_a_float():
+    """A rise by one gas unit is over a limit of none, and not over a limit of one."""
+    found = compare(frame(row(1, 2**62)), frame(row(2, 2**62 + 1)))
+    assert only(found)["change"] == 1
+    assert (found.gate(0).passed, found.gate(1).passed) == (False, True)
+
+
 def test_a_failed_side_has_no_change():
     """An error has no gas: the codes stand there instead."""
     found = only(compare(frame(row(1, 10)), frame(row(2, error="invalid_input"))))
