@@ -120,7 +120,8 @@ function render({ model, el }) {
     if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
-    wrap.append(message);
+    if (node.hinted) wrap.insertBefore(message, hint);
+    else wrap.append(message);
     if (node.offers) wrap.append(choices(`${id}-o`, node.offers));
     const offers = node.names ? () => get("_about").accounts : () => node.offers || [];
     controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, offers });
@@ -469,8 +470,9 @@ function render({ model, el }) {
   const answer = make("details", { class: "ltk-answer", open: true }, origin, from, resultPages);
   const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": AS_CODE });
   const gone = goneNote(el, "this cell again to use the form");
-  const right = make("div", { class: "ltk-right" }, result, code);
+  const right = make("div", { class: "ltk-right" }, result);
   const left = make("div", { class: "ltk-left" }, fields);
+  (form.code_below ? left : right).append(code);
   el.classList.add("ltk", "mathjax_ignore");
   const inside = make("div", { class: "ltk-inside" }, head, accounts, bar, gone, make("div", { class: "ltk-panes" }, left, right));
   el.replaceChildren(hiddenPicture(get("_key")), inside);
