@@ -195,7 +195,7 @@ class About(Struct, frozen=True):
     Ctrl+Enter presses the first one. ``late`` holds the titles of pages that are completed only when they are opened.
     ``look`` holds the keys of the draft whose edits make the browser send the message ``look``, by default those of a
     function. ``accounts`` holds the addresses and names of accounts that have a name on the ledger. ``code_below`` is
-    whether the code is below the fields, not below the result: for a form with few fields and a long result.
+    whether the code is below the fields if there is a result: for a form with few fields and a long result.
     """
 
     title: str

@@ -470,9 +470,8 @@ function render({ model, el }) {
   const answer = make("details", { class: "ltk-answer", open: true }, origin, from, resultPages);
   const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": AS_CODE });
   const gone = goneNote(el, "this cell again to use the form");
-  const right = make("div", { class: "ltk-right" }, result);
+  const right = make("div", { class: "ltk-right" }, result, code);
   const left = make("div", { class: "ltk-left" }, fields);
-  (form.code_below ? left : right).append(code);
   el.classList.add("ltk", "mathjax_ignore");
   const inside = make("div", { class: "ltk-inside" }, head, accounts, bar, gone, make("div", { class: "ltk-panes" }, left, right));
   el.replaceChildren(hiddenPicture(get("_key")), inside);
@@ -565,6 +564,8 @@ function render({ model, el }) {
   function results() {
     const pages = get("_pages");
     result.hidden = !pages.length;
+    const beside = form.code_below && pages.length ? left : right;
+    if (code.parentNode !== beside) beside.append(code);
     if (!pages.length) return result.replaceChildren();
     if (!answer.isConnected) result.replaceChildren(answer);
     tabs(resultPages, "result", pages, "Result", (panel, { title, html }) => {
