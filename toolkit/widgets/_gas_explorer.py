@@ -631,7 +631,7 @@ def _outcome(run: Run) -> tuple[str, str]:
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     further = sum(node.further_requests or 0 for node in run.record.nodes)
-    more = f", and {plural(further, 'read')} more to find the versions" if further else ""
+    more = f", and {plural(further, 'more read')} to find the versions" if further else ""
     words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
     lost = failures_of(frame, steps)
     kind = "mixed" if {Failure.READ, Failure.SIMULATION} & lost.rows.keys() else "good"

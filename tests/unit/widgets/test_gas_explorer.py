@@ -601,7 +601,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed.run()
     assert mixed._status == Status(
         "good",
-        "3 steps in gas, from 9 observations, and 26 reads more to find the versions; 1 not available before version 14.",
+        "3 steps in gas, from 9 observations, and 26 more reads to find the versions; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
     assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
@@ -674,7 +674,7 @@ def test_steps_of_several_calls_are_counted_as_rows():
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
     assert (
-        form._status.text == "2 steps in gas at 1 version, from 4 observations, and 20 reads more to find the versions."
+        form._status.text == "2 steps in gas at 1 version, from 4 observations, and 20 more reads to find the versions."
     )
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20
