@@ -124,6 +124,8 @@ class InputError(ToolkitError, ValueError):
     ----------
     problems : tuple of (tuple, str)
         For a request object, the paths of the first fields that are not valid, with the reasons.
+    reason : str
+        For a version plan that is not understood, the message without the forms of plans; empty for other errors.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class InputError(ToolkitError, ValueError):
     """
 
     problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
+    reason: str = ""
 
 
 class ContractError(InputError):

@@ -55,7 +55,7 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
     page.get_by_role("combobox", name="Function").focus()
     keys.type("0x1::coin::supply")
     keys.press("Escape")
-    page.get_by_label("T0").fill("0x1::aptos_coin::AptosCoin")
+    page.get_by_label("coin_type").fill("0x1::aptos_coin::AptosCoin")
     page.get_by_label("Label").fill("supply")
     page.get_by_label("Call to edit").focus()
     keys.press("ArrowUp")
@@ -67,7 +67,7 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
     keys.press("Control+Enter")
     shown.page.wait_for_function("() => window.sent === 0")
     assert [call.name for call in explorer.study.calls] == ["registry::size", "supply"]
-    expect(page.get_by_role("status").first).to_contain_text("2 steps in gas at 1 version, from 42 reads.")
+    expect(page.get_by_role("status").first).to_contain_text("2 steps in gas at 1 version, from 42 observations.")
     expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
     page.screenshot(path=shots / "gas_explorer_keyboard.png", full_page=True)
     step = page.locator("details.ltk-step[open]")
@@ -77,6 +77,10 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
     expect(step).to_contain_text("2026-05-06 06:43:12 UTC")
     row = page.get_by_role("row", name="registry::size 3 21 \N{MULTIPLICATION SIGN}7")
     expect(row.first).to_be_visible()
+    for width, is_first in ((1280, True), (600, False)):  # below the fields, or after the result
+        shown.look("light", width)
+        code, steps = (page.locator(one).bounding_box()["y"] for one in (".ltk-code-pane", "details.ltk-step[open]"))
+        assert (code < steps) is is_first
 
 
 @pytest.fixture

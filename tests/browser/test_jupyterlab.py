@@ -182,7 +182,9 @@ def test_the_workbench_by_keyboard_alone(notebook, shots, axe):
     expect(gas.get_by_text("The function takes no arguments.")).to_be_visible()
     gas.get_by_label("Versions", exact=True).fill("3000:4000")
     keys.press("Control+Enter")
-    expect(gas.locator(".ltk-status")).to_have_text(re.compile(r"1 step in gas, from \d+ reads"), timeout=120_000)
+    expect(gas.locator(".ltk-status")).to_have_text(
+        re.compile(r"1 step in gas, from \d+ observations"), timeout=120_000
+    )
     expect(gas.get_by_text("459 of 512 parameters changed").first).to_be_visible()
     view.screenshot(path=shots / "lab_workbench_dark.png")
     assert axe(view) == []

@@ -47,10 +47,10 @@ def test_fields_say_what_they_are(page, shots):
     page.screenshot(path=shots / "named_signers.png")
 
     function.fill("0x1::coin::transfer")
-    expect(page.get_by_label("T0")).to_be_visible()
+    expect(page.get_by_label("coin_type")).to_be_visible()
     expect(page.get_by_label("amount u64")).to_be_visible()  # before the type is typed
     expect(page.locator("[aria-invalid=true]")).to_have_count(0)
-    page.get_by_label("T0").fill("0x1::aptos_coin::AptosCoin")
+    page.get_by_label("coin_type").fill("0x1::aptos_coin::AptosCoin")
     page.get_by_label("to address").fill("0xb0b")
     expect(page.get_by_text("in octas (1 APT = 100,000,000)")).to_be_visible()
     page.get_by_label("amount u64").fill("250000000")

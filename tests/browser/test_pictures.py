@@ -20,7 +20,7 @@ REGISTER = toolkit.SimulationRequest(toolkit.EntryFunction("0xcafe::registry::re
 STUDY = toolkit.Study(calls={"share price": "0xfa17::vault::share_price"}, versions=toolkit.FindSteps("2000:3600"))
 
 
-DONE = re.compile("Success|[Ff]ound|read|Returned")
+DONE = re.compile("Success|[Ff]ound|read|Returned|observation")
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     expect(page.get_by_label("Versions", exact=True)).to_be_focused()
     keys.type("0:-1/x")
     expect(page.locator(".ltk-error", has_text="is not understood")).to_be_visible()
+    expect(page.locator(".ltk-wrong .ltk-hint", has_text="100:200")).to_be_visible()  # the forms of a plan
     keys.press("Backspace")
     keys.type("9")
     keys.press("Control+Enter")

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from markupsafe import Markup
 
@@ -13,6 +14,7 @@ import toolkit
 from toolkit import reports
 from toolkit._present.text import visible
 from toolkit.cli import _studies as studies
+from toolkit.gas._observations import failures_of
 from toolkit.gas._sentences import brief_lines
 from toolkit.gas._study_file import write_starter
 from toolkit.reports._data import headline
@@ -76,16 +78,22 @@ def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, 
     failed = frame["error_code"].notna() | ~frame["success"].fillna(value=True).astype(bool)
     assert failed.sum() > frame["error_code"].notna().sum() > 0
     studies._print_run(run, {}, as_json=False)
-    assert f"({failed.sum():,} failed)" in capsys.readouterr().out
+    kinds = failures_of(frame, run.steps).counts
+    assert sum(kinds.values()) == failed.sum()
+    assert f"({', '.join(f'{count:,} {kind}' for kind, count in kinds.items())})" in capsys.readouterr().out
     assert (
         of_calls(page, "failures")
         == frame[failed].groupby("label").size().reindex(frame["label"].unique(), fill_value=0).to_dict()
     )
     assert run.manifest["counts"]["failures"] == failed.sum()
-    assert sum(group.count for group in reports.build(run).failures) == failed.sum()
-    transactions = (failed & (frame["source"] == "committed") & frame["error_code"].isna()).sum()
-    said = f"; {failed.sum() - transactions:,} failed; {transactions:,} transactions failed on the ledger."
-    assert _outcome(run)[1].endswith(said)  # a form tells the two apart
+    groups = reports.build(run).failures
+    of_report = pd.Series([group.count for group in groups])
+    assert of_report.groupby([group.failure.value for group in groups]).sum().to_dict() == kinds
+    assert re.findall(r"; ([\d,]+) ([a-z ]+?)(?: before [^;]*|\.)?(?=;|$)", _outcome(run)[1]) == [
+        (f"{count:,}", kind) for kind, count in kinds.items()
+    ]
+    facts = dict(re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", run._repr_html_()))
+    assert {kind: f"{count:,}" for kind, count in kinds.items()}.items() <= facts.items()
 
 
 def test_gas_of_a_call_is_that_of_its_last_observation(run, page):

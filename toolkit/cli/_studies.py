@@ -182,9 +182,13 @@ def _notes(run: Run) -> list[str]:
 
 def _counts_text(run: Run) -> str:
     """Return the number of steps, observations and failures of a run, the versions observed, and its folder."""
+    from toolkit.gas._observations import failures_of
+
     counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
-    observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
+    lost = failures_of(run.observations, run.steps).counts or {"failed": 0}
+    how = ", ".join(f"{count:,} {word}" for word, count in lost.items())
+    observations = f"{plural(counts['observations'], 'observation')} ({how}){earlier}"
     versions = run.observations["ledger_version"]
     at = f" at {version_span(versions.min(), versions.max())}" if len(versions) else ""
     return f"{plural(len(run.steps), 'step')} in {observations}{at}: {run.path}"

@@ -160,8 +160,10 @@ class VersionPlan:
                     raise InputError(f"version plan {typed!r:.80}: {said}")
                 between = re.fullmatch(r"\s*(-?\d+)\s*(?:to|\s-\s)\s*(-?\d+)\s*", text)
                 meant = f'; did you mean "{between[1]}:{between[2]}"?' if between else ""
-                forms = f"the forms are {_TEXT_FORMS}; -1 is the head"
-                raise InputError(f"version plan {typed!r:.80} is not understood{meant}; {forms}")
+                reason = f"{typed!r:.80} is not understood{meant}"
+                error = InputError(f"version plan {reason}; the forms are {_TEXT_FORMS}; -1 is the head")
+                error.reason = reason
+                raise error
             if match["every"] is not None:
                 return cls._with_periods(text, match)
             first = moment(match["a"]) if match["a"] else 0

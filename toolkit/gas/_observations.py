@@ -136,37 +136,55 @@ def failed(observations: pd.DataFrame) -> pd.Series[bool]:
     return observations["error_code"].notna() | ~observations["success"].fillna(value=True).astype(bool)
 
 
+class Failure(StrEnum):
+    """How an observation failed, in the words of forms, terminals and reports."""
+
+    NOT_AVAILABLE = "not available"  # a read from before the code that made the call available
+    READ = "failed"  # any other read without a result
+    SIMULATION = "would fail"
+    TRANSACTION = "failed on the ledger"
+
+
 class Failures(NamedTuple):
     """The observations of a run that failed.
 
     Attributes
     ----------
-    reads : DataFrame
-        Reads without a result, and simulations that fail.
-    transactions : DataFrame
-        Committed transactions that failed on the ledger.
-    available_since : Series or None
-        Of the reads, the version whose code made the call available; None unless all are from before it.
+    rows : dict of Failure to DataFrame
+        The observations, without the kinds that do not occur.
+    available_since : tuple of int
+        The versions whose code made calls available, of those with reads from before.
     """
 
-    reads: pd.DataFrame
-    transactions: pd.DataFrame
-    available_since: pd.Series[int] | None
+    rows: dict[Failure, pd.DataFrame]
+    available_since: tuple[int, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of observations of each kind."""
+        return {kind.value: len(rows) for kind, rows in self.rows.items()}
 
 
 def failures_of(observations: pd.DataFrame, steps: pd.DataFrame) -> Failures:
     """Return which observations failed, and how; `steps` are those of a complete run, else empty."""
-    on_ledger = (observations["source"] == Source.COMMITTED) & observations["error_code"].isna()
     lost = observations[failed(observations)]
-    reads, transactions = lost[~on_ledger[lost.index]], lost[on_ledger[lost.index]]
-    since = None
-    if len(reads) and len(steps):
+    ran, committed = lost["error_code"].isna(), lost["source"] == Source.COMMITTED
+    early = ran & False
+    since: set[int] = set()
+    if len(lost) and len(steps):
         code = steps[(steps["cause"] == Cause.CODE) & steps["exact"] & steps["error_after"].isna()]
         first = code[code["error_before"].notna()].set_index("label")[["version_after", "error_before"]]
-        at = reads.join(first[~first.index.duplicated()], on="label")
-        early = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
-        since = at["version_after"] if early.fillna(value=False).all() else None
-    return Failures(reads, transactions, since)
+        at = lost.join(first[~first.index.duplicated()], on="label")
+        before = (at["ledger_version"] < at["version_after"]) & (at["error_code"] == at["error_before"])
+        early = before.fillna(value=False).astype(bool)
+        since = set(map(int, at["version_after"][early]))
+    kinds = {
+        Failure.NOT_AVAILABLE: early,
+        Failure.READ: ~ran & ~early,
+        Failure.SIMULATION: ran & ~committed,
+        Failure.TRANSACTION: ran & committed,
+    }
+    return Failures({kind: lost[chosen] for kind, chosen in kinds.items() if chosen.any()}, tuple(sorted(since)))
 
 
 def fingerprint(

@@ -393,10 +393,14 @@ def _counts(changes: Sequence[StepChange], shown: Sequence[StepChange]) -> dict[
     same = [change for change in changes if (change.label, change.stratum) in strata]
     kinds = [change for change in changes if change.label in labels and change not in same]
     calls = [change for change in changes if change.label not in labels]
+    others = plural(len({change.label for change in calls}), "more call")
+    paid = {(change.label, change.stratum) for change in calls if change.parts}
+    if len(paid) > len({label for label, _ in paid}):
+        others += f" with {plural(len(paid), 'transaction kind')}"
     counts = {
         plural(len(same), "more part") + " of its gas": same,
         plural(len({(change.label, change.stratum) for change in kinds}), "more transaction kind"): kinds,
-        plural(len({change.label for change in calls}), "more call"): calls,
+        others: calls,
     }
     return {text: found for text, found in counts.items() if found}
 

@@ -588,10 +588,8 @@ class Run:
     def _repr_html_(self) -> str:
         counts: dict[str, int] = {}
         if self.complete:
-            lost = failures_of(self.observations, self.steps)
-            early = "failed" if lost.available_since is None else "not available"
-            counts = {"observations": len(self.observations), "steps": len(self.steps), early: len(lost.reads)}
-            counts |= {"failed on the ledger": len(lost.transactions)} if len(lost.transactions) else {}
+            counts = {"observations": len(self.observations), "steps": len(self.steps)}
+            counts |= failures_of(self.observations, self.steps).counts
         nodes = [f"{one.node}: chain {one.chain_id}, {one.first:,} to {one.last:,}" for one in self.record.nodes]
         facts = [
             ("folder", self.path),

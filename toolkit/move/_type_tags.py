@@ -136,6 +136,8 @@ class TypeParameter(msgspec.Struct, frozen=True):
     ----------
     index : int
         Number of the parameter, starting at 0.
+    name : str
+        Its name in the source, if it is known; by default, ``T`` and the number are shown.
 
     Examples
     --------
@@ -146,9 +148,10 @@ class TypeParameter(msgspec.Struct, frozen=True):
     """
 
     index: int
+    name: str = ""
 
     def __str__(self) -> str:
-        return f"T{self.index}"
+        return self.name or f"T{self.index}"
 
 
 class Reference(_Tree, frozen=True):

@@ -384,7 +384,7 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
             names.append((line, _name(series)))
     _draw_hidden(ax, [line for line, _ in names if line.get_gid() == "gas-line"])
     several = len({label for label, _ in levelled | taken}) > 1
-    first, last = _span(found)
+    first, last = _span([series for series in found if (series.label, series.node) in levelled])
     latest = last - MAX_SHARE_AFTER * (last - first)
     ends: dict[tuple[str, str], float] = {}  # every call has a name: if all its lines end early, the last one
     for level in lines:

@@ -18,7 +18,7 @@ from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._compare import verdict_within
-from toolkit.gas._observations import Source, failed
+from toolkit.gas._observations import Failure, Source, failed, failures_of
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
@@ -194,8 +194,8 @@ class FailureGroup:
     ----------
     error_code : str
         Error code of the node; the VM status of a failed execution.
-    executed : bool
-        Whether the node executed the call and the execution failed.
+    failure : Failure
+        How they failed.
     status : int or None
         HTTP status.
     labels : tuple of str
@@ -207,7 +207,7 @@ class FailureGroup:
     """
 
     error_code: str
-    executed: bool
+    failure: Failure
     status: int | None
     labels: tuple[str, ...]
     count: int
@@ -217,10 +217,10 @@ class FailureGroup:
 
     @property
     def kind(self) -> str:
-        """How the calls failed: in execution, rejected by the node, or without a response."""
-        if self.executed:
-            return "execution failed"
-        return "no answer" if self.status is None else f"refused (HTTP {self.status})"
+        """How the calls failed; of reads, also with which HTTP status, or without a response."""
+        if self.failure in {Failure.SIMULATION, Failure.TRANSACTION}:
+            return self.failure.value
+        return f"{self.failure} ({'no response' if self.status is None else f'HTTP {self.status}'})"
 
 
 @dataclass(frozen=True)
@@ -362,7 +362,7 @@ def build(run: Run) -> ReportData:
         events=step_groups(steps),
         calls=_calls(observations, steps, {(one.label, one.source, one.node) for one in unjudged}),
         splits=_splits(observations),
-        failures=_failures(observations),
+        failures=_failures(observations, steps),
         unjudged=unjudged,
         committed=run.record.committed_series if run.complete else (),
         warnings=warnings,
@@ -509,19 +509,19 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
     )
 
 
-def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
-    missed = observations[failed(observations)]
-    if missed.empty:
+def _failures(observations: pd.DataFrame, steps: pd.DataFrame) -> tuple[FailureGroup, ...]:
+    lost = failures_of(observations, steps).rows
+    if not lost:
         return ()
-    executed = missed["error_code"].isna() & missed["gas_used"].notna()
-    code = missed["error_code"].where(~executed, missed["vm_status"]).fillna("no error code")
+    missed = pd.concat([rows.assign(_failure=kind.value) for kind, rows in lost.items()]).sort_index(kind="stable")
+    code = missed["error_code"].fillna(missed["vm_status"]).fillna("no error code")
     # Messages name what failed, so calls with different messages have separate rows; a message that differs only in
     # numbers, such as the ledger version, is the same.
     masked = {text: _NUMBER.sub("#", text) for text in missed["error_message"].dropna().unique()}
     messages = [masked.get(text, "") for text in missed["error_message"]]
     # Labels as objects: pandas 2 would turn the tuples of labels into text.
-    kinds = missed.assign(_executed=executed, _code=code, _message=messages, _label=missed["label"].astype(object))
-    by = ["_executed", "_code", "_message"]
+    kinds = missed.assign(_code=code, _message=messages, _label=missed["label"].astype(object))
+    by = ["_failure", "_code", "_message"]
     sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
     # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.
     frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
@@ -535,7 +535,9 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
         last_version=("ledger_version", "max"),
         example=("error_message", "last"),
     )
-    names = {"_executed": "executed", "_code": "error_code"}
+    names = {"_failure": "failure", "_code": "error_code"}
     rows = plain_rows(groups.reset_index().rename(columns=names).drop(columns="_message"))
-    found = [FailureGroup(**row | {"labels": tuple(row["labels"]), "example": row["example"] or ""}) for row in rows]
+    for row in rows:
+        row |= {"failure": Failure(row["failure"]), "labels": tuple(row["labels"]), "example": row["example"] or ""}
+    found = [FailureGroup(**row) for row in rows]
     return tuple(sorted(found, key=lambda group: (-group.count, group.error_code))[:MAX_FAILURE_GROUPS])

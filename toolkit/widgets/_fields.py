@@ -98,6 +98,11 @@ class Findings:
         self.notes |= other.notes
 
 
+def field_text(error: Exception) -> str:
+    """Return the message of an error at its field, whose hint has the accepted forms."""
+    return (isinstance(error, InputError) and error.reason) or str(error)
+
+
 def validated(
     make: Callable[[], Model], found: Findings, at: str, fields: Mapping[str, str] | None = None
 ) -> Model | None:
@@ -120,7 +125,7 @@ def validated(
         # request models raise InputError with pydantic's error as its context, which has the locations needed here
         cause = error if isinstance(error, ValidationError) else error.__context__
         if not isinstance(cause, ValidationError):
-            found.errors[at] = str(error)
+            found.errors[at] = field_text(error)
             return None
         for detail in cause.errors(include_url=False):
             name, place = map(str, (*detail["loc"], "", "")[:2])
@@ -167,7 +172,12 @@ def blank(layout: move.Layout) -> Any:
 
 def short_type(layout: move.Layout) -> str:
     """Return the Move type of a layout, without the modules of well-known types."""
-    name = layout.move_type
+    return short_name(layout.move_type)
+
+
+def short_name(kind: object) -> str:
+    """Return a Move type as text, without the modules of well-known types."""
+    name = str(kind)
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
         name = name.replace(known, "")
     return name

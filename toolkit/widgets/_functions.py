@@ -27,7 +27,7 @@ from toolkit.client._arguments import missing_function, structs_of, unknown_stru
 from toolkit.client._contracts import ContractFunction
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
+from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, UInt, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._type_tags import TypeParameter, is_signer, substitute, wire_type
 from toolkit.widgets import _fields
@@ -64,6 +64,20 @@ class Hit(NamedTuple):
     signature: str
 
 
+class ParameterNames(NamedTuple):
+    """The names of a function's type parameters, and of all its parameters, including signers."""
+
+    types: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+    def fit(self, function: FunctionAbi) -> bool:
+        """Return whether these are the names of a function, whose source may be of other code."""
+        return (len(self.types), len(self.values)) == (len(function.generic_type_params), len(function.params))
+
+
+UNNAMED = ParameterNames()
+
+
 @dataclasses.dataclass(frozen=True)
 class ResolvedFunction:
     """A function with its ABI at one ledger version.
@@ -75,29 +89,44 @@ class ResolvedFunction:
     abi : FunctionAbi
     abis : AbisAt
         ABIs of the modules that define its types.
-    names : tuple of str
-        Names of all parameters, including signers, from the source; empty if there is none.
+    names : ParameterNames
+        From the source; empty if there is none.
     """
 
     name: str
     abi: FunctionAbi
     abis: AbisAt
-    names: tuple[str, ...] = ()
+    names: ParameterNames = UNNAMED
 
     @property
     def labels(self) -> list[str]:
         """The labels of the arguments: their names, or else what their types are, numbered if there are several."""
-        if len(self.names) == len(self.abi.params):
-            return named_parameters(self.abi, self.names)
+        if self.names.fit(self.abi):
+            return named_parameters(self.abi, self.names.values)
         words = [_fields.type_word(tag) for tag in self.abi.parameters]
         counted = [f"{word} {words[: place + 1].count(word)}" for place, word in enumerate(words)]
         return [one if words.count(word) > 1 else word for word, one in zip(words, counted, strict=True)]
+
+    @property
+    def type_labels(self) -> tuple[str, ...]:
+        """The labels of the type arguments: their names, or else numbers if there are several."""
+        if self.names.fit(self.abi):
+            return self.names.types
+        count = len(self.abi.generic_type_params)
+        return tuple(f"Type argument {place + 1}" if count > 1 else "Type argument" for place in range(count))
 
     def modules_of(self, type_arguments: Sequence[str]) -> list[Callable[[], object]]:
         """Return one job for each module that the types need, which looks it up; empty type arguments are skipped."""
         tags = [*self.abi.parameters, *map(parse_type_tag, filter(None, type_arguments))]
         wanted = {(struct.address, struct.module) for tag in tags for struct in structs_of(tag)}
         return [partial(self.abis.lookup, *module) for module in sorted(wanted)]
+
+    def kinds(self, type_arguments: Sequence[str]) -> tuple[TypeTag, ...]:
+        """Return the types of the arguments, without signers; an empty type argument stays open."""
+        names = self.names.types if self.names.fit(self.abi) else [""] * len(type_arguments)
+        pairs = enumerate(zip(type_arguments, names, strict=True))
+        types = [parse_type_tag(text) if text else TypeParameter(place, name) for place, (text, name) in pairs]
+        return tuple(substitute(tag, types) for tag in self.abi.parameters)
 
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
         """Substitute type arguments, leaving empty ones open, and resolve the layouts of the parameters.
@@ -107,8 +136,7 @@ class ResolvedFunction:
         NodeError, NodeUnreachable
             If a type's module cannot be looked up.
         """
-        types = [parse_type_tag(text) if text else TypeParameter(place) for place, text in enumerate(type_arguments)]
-        kinds = tuple(substitute(tag, types) for tag in self.abi.parameters)
+        kinds = self.kinds(type_arguments)
         return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
@@ -198,30 +226,32 @@ def published_packages(node: Node, address: str) -> Packages:
     return found
 
 
-def declared_names(ledger: Any, called: FunctionId) -> tuple[str, ...]:
-    """Return a function's parameter names, including signers, as the embedded contract's Python code declares them."""
+def declared_names(ledger: Any, called: FunctionId) -> ParameterNames:
+    """Return a function's parameter names as the embedded contract's Python code declares them."""
     definition = ledger.chain.code_at(ledger.head).modules.get((called.address, called.module))
     if definition is None or called.name not in definition.functions:
-        return ()
-    function = definition.functions[called.name]
-    # `self` and the type arguments come first
-    first = 1 + function.type_parameters
-    names = tuple(inspect.signature(getattr(definition.contract, called.name)).parameters)[first:]
-    return names if len(names) == function.signers + len(function.parameters) else ()
+        return UNNAMED
+    first = 1 + definition.functions[called.name].type_parameters  # after `self` and the type parameters
+    names = tuple(inspect.signature(getattr(definition.contract, called.name)).parameters)
+    return ParameterNames(names[1:first], names[first:])
 
 
-def parameter_names(source: str, function: str) -> tuple[str, ...]:
-    """Return a function's parameter names, including signers, from Move source; empty if it is not found.
+def parameter_names(source: str, function: str) -> ParameterNames:
+    """Return a function's parameter names from Move source; empty if it is not found.
 
     Examples
     --------
     >>> parameter_names("public entry fun pay<C>(from: &signer, to: address, amount: u64) {", "pay")
-    ('from', 'to', 'amount')
+    ParameterNames(types=('C',), values=('from', 'to', 'amount'))
     """
-    found = re.search(rf"\bfun\s+{re.escape(function)}\s*(?:<[^()]*>)?\s*\(([^)]*)\)", _COMMENT.sub(" ", source))
-    parts = [] if found is None else _split_types(found[1].replace("\n", " "))
+    pattern = rf"\bfun\s+{re.escape(function)}\s*(?:<([^()]*)>)?\s*\(([^)]*)\)"
+    found = re.search(pattern, _COMMENT.sub(" ", source))
+    if found is None:
+        return UNNAMED
+    generics, parts = (_split_types((part or "").replace("\n", " ")) for part in found.groups())
+    types = tuple(part.partition(":")[0].split()[-1] for part in generics)
     names = tuple(part.partition(":")[0].split()[-1].lstrip("_") for part in parts if ":" in part)
-    return names if all(name.isidentifier() for name in names) else ()
+    return ParameterNames(types, names) if all(name.isidentifier() for name in (*types, *names)) else UNNAMED
 
 
 def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction | None:
@@ -297,16 +327,19 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
 # search --------------------------------------------------------------------------------------------------------------
 
 
-def signature(function: FunctionAbi, names: Sequence[str] = ()) -> str:
+def signature(function: FunctionAbi, names: ParameterNames = UNNAMED) -> str:
     """Return a function's type parameters and its parameters without signers: ``<T0>(to: address, amount: u64)``.
 
-    `names` has the names of all parameters; if it is empty, only the types are listed.
+    Without `names`, the parameters have only their types.
     """
     labels = [""] * len(function.parameters)
-    if len(names) == len(function.params):
-        labels = [f"{name}: " for name in named_parameters(function, names)]
-    generics = ", ".join(f"T{place}" for place in range(len(function.generic_type_params)))
-    types = ", ".join(f"{label}{tag}" for label, tag in zip(labels, function.parameters, strict=True))
+    named = names.types if names.fit(function) else [""] * len(function.generic_type_params)
+    if names.fit(function):
+        labels = [f"{name}: " for name in named_parameters(function, names.values)]
+    open_types = [TypeParameter(place, name) for place, name in enumerate(named)]
+    generics = ", ".join(map(str, open_types))
+    kinds = (substitute(tag, open_types) for tag in function.parameters)
+    types = ", ".join(f"{label}{tag}" for label, tag in zip(labels, kinds, strict=True))
     types = types.replace("0x1::string::", "").replace("0x1::option::", "")
     return f"{f'<{generics}>' if generics else ''}({types.replace('0x1::object::', '')})"
 
@@ -331,7 +364,7 @@ def matching(
     contracts: Iterable[ListedContract],
     query: str,
     kind: FunctionKind,
-    names: Callable[[FunctionId], Sequence[str]] = lambda _: (),
+    names: Callable[[FunctionId], ParameterNames] = lambda _: UNNAMED,
 ) -> tuple[list[Hit], int]:
     """Return the functions that match a query, best matches first, and the total number of matches.
 
@@ -773,10 +806,12 @@ class FunctionState(FormState):
         if call is None or len(call.layouts) != len(texts):
             return self.named(brief(arguments), " {}")
         place, asset = amount_of(call.function.name, call.type_arguments, arguments) or (0, "")
-        if known.unit(asset) is not None and texts[place].isdecimal():
-            texts[place] = known.words(int(texts[place]), asset)
+        for at, (layout, text) in enumerate(zip(call.layouts, texts, strict=True)):
+            if isinstance(layout, UInt) and text.isdecimal():
+                in_coins = at == place and known.unit(asset) is not None
+                texts[at] = known.words(int(text), asset) if in_coins else f"{int(text):,}"
         function = self.function or call.function
-        if len(function.names) == len(function.abi.params):
+        if function.names.fit(function.abi):
             texts = [f"{label}: {text}" for label, text in zip(function.labels, texts, strict=True)]
         return self.named(", ".join(texts), " {}")
 
@@ -838,8 +873,7 @@ class FunctionState(FormState):
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
             hints = tuple(f"must have {one}" if one else "a Move type, or APT" for one in abilities)
-            names = tuple(f"T{place}" for place in range(len(hints)))  # as in `signature`
-            types = replace(types, when=when, exactly=len(hints), hints=hints, labels=names)
+            types = replace(types, when=when, exactly=len(hints), hints=hints, labels=function.type_labels)
         fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
         if call is None:
             return [*fields, ("raw", raw_field(unknown))]
@@ -847,8 +881,11 @@ class FunctionState(FormState):
             return [*fields, ("raw", raw_field(when))]
         if not call.layouts:
             return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
-        labels = (call.function if function is None else function).labels
-        inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
+        known = call.function if function is None else function
+        inner = [(place, _fields.field(layout, known.labels[place])) for place, layout in enumerate(call.layouts)]
+        if not all(call.type_arguments):  # types that are open are named as in the source
+            kinds = map(_fields.short_name, known.kinds(call.type_arguments))
+            inner = [(place, replace(part, type=kind)) for (place, part), kind in zip(inner, kinds, strict=True)]
         place, asset = self.amount or (0, "")
         if (unit := Known(self.assets).unit(asset)) is not None:
             base = "octas" if asset in GAS_COIN else "base units"
@@ -993,18 +1030,18 @@ class FunctionBuilder(Builder):
     def _look_up_names(self) -> None:
         """Read the names of the function's parameters from its source."""
         function = self._now.function
-        if function is None or len(function.names) == len(function.abi.params):
+        if function is None or function.names.fit(function.abi):
             return
         names = self._names_of(FunctionId.parse(function.name))
-        if len(names) == len(function.abi.params):
+        if names.fit(function.abi):
             with self._locked():
                 named = dataclasses.replace(function, names=names)
                 self._learn(functions={**self._now.functions, function.name: named})
 
-    def _names_of(self, called: FunctionId) -> tuple[str, ...]:
+    def _names_of(self, called: FunctionId) -> ParameterNames:
         """Return the names of a function's parameters, from the contract's Python code or published source."""
         ledger = served_ledger(self.node.url)
-        if ledger is not None and (declared := declared_names(ledger, called)):
+        if ledger is not None and any(declared := declared_names(ledger, called)):
             return declared
         source = self._packages_of(called.address).sources.get(called.module, "")
         return parameter_names(source, called.name)

@@ -26,6 +26,7 @@ from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._versions import FindSteps, VersionPlan, listed_versions
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
+from toolkit.gas._observations import Failure, Source, failures_of
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -39,7 +40,7 @@ from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import read_plan
-from toolkit.widgets._results import failures_of_run, is_one_version, run_pages, version_words
+from toolkit.widgets._results import is_one_version, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -128,6 +129,7 @@ def _read_call(
         values["sender"] = read_leaf(Address(), draft.sender, "sender", mine)
     if committed and draft.range.strip():
         values["versions"] = draft.range.strip()
+        validated(partial(VersionPlan.parse, draft.range), mine, "range")
     found.add(mine)
     if made is None or not mine.good:
         return None
@@ -248,7 +250,7 @@ class StudyState(functions.FunctionState):
         if self.at_head or (last is not None and (draft.plan, draft.span) == _typed_versions(last)):
             return last or VersionChoice(find_steps="0:-1")
         if not typed:
-            found.missing["span"] = "expected versions, such as 0:-1 for all versions"
+            found.missing["span"] = "enter versions, such as 0:-1"
             return None
         mine = Findings(ledger=self.ledger, plans=self.plans)
         plan: Any = read_plan(typed, mine, "span")
@@ -282,7 +284,7 @@ class StudyState(functions.FunctionState):
         example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
         committed = draft.source == "committed"
         sender = "leave empty to include all senders; an address" if committed else "no key is needed; an address"
-        sample = f"{SAMPLE} reads 200 pages of 100 transactions, and pages around each change"
+        own = f"leave empty to use the study's; {SAMPLE} reads 200 pages of 100 transactions, and some near each change"
         span = "0:-1 for all; also 100:200, or dates, 2026-05-01..2026-06-01"
         span += "" if draft.plan == "search" else ", or 100, 200, 300"
         if committed:
@@ -294,19 +296,20 @@ class StudyState(functions.FunctionState):
             ("source", parts.select("Gas of", _READS_LABELS)),
             *self.function_fields(example, unknown_when=("source", _CALLED)),
             ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
-            ("range", parts.mono("Versions of this call", f"leave empty to use the study's; {sample}", when)),
+            ("range", parts.mono("Versions of this call", own, when, hinted=True)),
             *([("label", parts.Text("Label", hint="leave empty to use the function's name"))] if labelled else []),
             label=f"Call {int(draft.chosen) + 1}" if several else "",
         )
         calls = enumerate(self.calls)
         names = {at: f"{at + 1}. {short_addresses(made.name) if made else 'new call'}" for at, made in calls}
         remove = parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))
+        versions = [("span", parts.mono("Versions", span, hinted=True)), ("plan", parts.select("Read", _PLANS))]
         return parts.group(
             *([("chosen", parts.select("Call to edit", names))] if several else []),
             ("", inside),
             ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
             *([("", remove)] if several else []),
-            *([] if self.at_head else [("span", parts.mono("Versions", span)), ("plan", parts.select("Read", _PLANS))]),
+            *([] if self.at_head else versions),
         )
 
 
@@ -404,6 +407,7 @@ class GasExplorer(functions.FunctionBuilder):
         "Explore gas",
         "Finds the versions at which the gas of a call changes, and why. Choose a function, then press Run.",
         actions=(("run", "Run"), ("check", "Count requests")),
+        code_below=True,
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
@@ -449,8 +453,13 @@ class GasExplorer(functions.FunctionBuilder):
 
     def _origin_of(self, answer: Answer) -> str:
         run = answer.result
-        versions = run.observations["ledger_version"]
-        at = "no version" if versions.empty else version_words(versions)
+        at_head = run.observations["source"] == Source.SIMULATE
+        read, simulated = (run.observations["ledger_version"][chosen] for chosen in (~at_head, at_head))
+        spans = [plan.committed_span for plan in run.record.nodes if plan.committed_span and run.complete]
+        if spans:  # of a range of transactions, all versions were read
+            read = pd.concat([read, pd.Series([end for span in spans for end in span])])
+        at = "no version" if run.observations.empty else version_words(simulated if read.empty else read)
+        at += "" if read.empty or simulated.empty else f"; simulated at {version_words(simulated)}"
         return origin(at, run.record.finished_at, of="read")
 
     def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
@@ -613,28 +622,25 @@ class GasExplorer(functions.FunctionBuilder):
 
 def _outcome(run: Run) -> tuple[str, str]:
     """Return the kind of message and the words that describe a complete run."""
-    count, errors = plural(len(run.observations), "read"), run.observations["error_code"].dropna()
-    if 0 < len(errors) == len(run.observations):
+    frame, steps = run.observations, run.steps
+    count, errors = plural(len(frame), "observation"), frame["error_code"].dropna()
+    if 0 < len(errors) == len(frame):
         return "bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}."
-    frame, lost, steps = run.observations, failures_of_run(run), run.steps
     if frame.empty:
         return "hint", "No transactions were found in these versions."
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
     further = sum(node.further_requests or 0 for node in run.record.nodes)
-    more = f", and {further:,} more to find the versions" if further else ""
+    more = f", and {plural(further, 'more read')} to find the versions" if further else ""
     words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
-    kind = "good"
+    lost = failures_of(frame, steps)
+    kind = "mixed" if {Failure.READ, Failure.SIMULATION} & lost.rows.keys() else "good"
     if is_one_version(frame):
         gas = frame["gas_used"].iloc[0]
         what = plural(int(gas), "gas unit") if len(frame) == 1 and not pd.isna(gas) else count
         words = f"{what} at {version_words(frame['ledger_version'])}"
-    if lost.available_since is not None:
-        versions = [f"{version:,}" for version in sorted(lost.available_since.unique())]
-        before = f"version{'s'[: len(versions) - 1]} {listed(versions, 3)}"
-        words += f"; {len(lost.reads):,} not available before {before}"
-    elif len(lost.reads):
-        kind, words = "mixed", f"{words}; {len(lost.reads):,} failed"
-    if len(lost.transactions):
-        words += f"; {plural(len(lost.transactions), 'transaction')} failed on the ledger"
+    since = [f"{version:,}" for version in lost.available_since]
+    before = f" before version{'s'[: len(since) - 1]} {listed(since, 3)}"
+    for how, rows in lost.rows.items():
+        words += f"; {len(rows):,} {how}{before if how is Failure.NOT_AVAILABLE else ''}"
     return kind, f"{words}."

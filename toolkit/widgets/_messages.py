@@ -31,6 +31,7 @@ class Text(Part, frozen=True):
     """A text field, multi-line if it has ``rows``. With ``search`` it suggests functions, with ``names`` accounts.
 
     ``offers`` has values with their names: the name of one, once it is left, becomes the value, as that of an account.
+    With ``hinted``, errors do not repeat the hint, which stays below them.
     """
 
     mono: bool = False
@@ -39,6 +40,7 @@ class Text(Part, frozen=True):
     search: bool = False
     names: bool = False
     offers: tuple[tuple[str, str], ...] = ()
+    hinted: bool = False
 
 
 class Switch(Part, frozen=True):
@@ -192,7 +194,8 @@ class About(Struct, frozen=True):
     ``purpose`` is what an empty form says it is for. ``actions`` holds the messages and labels of the buttons;
     Ctrl+Enter presses the first one. ``late`` holds the titles of pages that are completed only when they are opened.
     ``look`` holds the keys of the draft whose edits make the browser send the message ``look``, by default those of a
-    function. ``accounts`` holds the addresses and names of accounts that have a name on the ledger.
+    function. ``accounts`` holds the addresses and names of accounts that have a name on the ledger. ``code_below`` is
+    whether the code is below the fields if there is a result: for a form with few fields and a long result.
     """
 
     title: str
@@ -202,6 +205,7 @@ class About(Struct, frozen=True):
     accounts: tuple[tuple[str, str], ...] = ()
     late: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
+    code_below: bool = False
 
 
 class NodeShown(Struct, frozen=True):

@@ -65,7 +65,7 @@ _AT = {"head": "the head, the latest version", "version": "one version", "plan":
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
     ("at", select("Read at", _AT)),
     ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY, ("at", ("plan",)), placeholder=functions.SAMPLE)),
+    ("plan", mono("Versions", _MANY, ("at", ("plan",)), placeholder=functions.SAMPLE, hinted=True)),
 )
 
 
@@ -93,7 +93,7 @@ def read_versions(draft: functions.ValuesDraft, found: Findings) -> Versions | N
         return read_version(draft.version, found)
     typed = draft.plan.strip()
     if not typed:
-        found.missing["plan"] = f"expected versions: {_MANY}"
+        found.missing["plan"] = f"enter versions, such as {functions.SAMPLE}"
         return None
     return read_plan(typed, found, "plan")
 

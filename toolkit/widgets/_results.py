@@ -18,7 +18,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import READ_AT_VERSIONS, Failures, Source, failures_of
+from toolkit.gas._observations import Failure, ReadAt, Source, failures_of
 from toolkit.gas._series import is_model, series_of
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -56,8 +56,14 @@ _MAX_LARGE = 80  # characters of a value in large type: two lines
 _MAX_PANELS = 3  # of a figure that fits beside the form
 _MAX_FAILURES = 20  # kinds of failures that are listed
 _SIZE = (4.8, 3.6)  # of the figure of a run, in inches
+_TALL = 4.6  # if kinds of committed transactions are in its legend
 _MAX_OPEN_STEPS = 3  # whose causes are shown at once; of more, only that of the largest
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
+_COMMITTED = (
+    "Committed transactions are compared with others of their kind: with the same outcome, and as many new slots, the "
+    "items of state that they create. Before and after are mean gas. Each part that changed (execution, IO, storage) "
+    "is one step; its change is a range that includes rounding."
+)
 
 # simulations ---------------------------------------------------------------------------------------------------------
 
@@ -605,24 +611,14 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 
 def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
     """Return the pages of a run: its figure, and below it the steps; then what failed. `named` adds accounts' names."""
-    frame, lost = run.observations, failures_of_run(run)
-    reads, transactions = (
-        rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
-        for rows in (lost.reads, lost.transactions)
-    )
-    title = "Failed" if lost.available_since is None else "Not available"
-    return [
-        Page("Steps", html.page(_run_figure(run), _run_ends(frame), _run_steps(run, named)))
-        if not is_one_version(frame)
-        else Page("Gas", html.page(_run_gas(frame), _run_notes(run))),
-        *_failures_page(reads, title),
-        *_failures_page(transactions, "Failed on the ledger", counted="Transactions"),
-    ]
-
-
-def failures_of_run(run: Run) -> Failures:
-    """Return which observations of a run failed, and how."""
-    return failures_of(run.observations, run.steps if run.complete else pd.DataFrame())
+    frame = run.observations
+    pages = [Page("Gas", html.page(_run_gas(frame), _run_notes(run)))]
+    if not is_one_version(frame):
+        pages = [Page("Steps", html.page(_run_figure(run), _run_gas(frame), _run_steps(run, named)))]
+    for kind, rows in failures_of(frame, run.steps).rows.items():
+        lost = rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
+        pages += _failures_page(lost, kind.capitalize(), counted="Observations")
+    return pages
 
 
 def is_one_version(observations: pd.DataFrame) -> bool:
@@ -639,9 +635,11 @@ def _run_figure(run: Run) -> Html:
     observations = run.observations
     if observations.empty:
         return html.paragraph("Nothing was read.")
+    observations = observations[observations["source"] != Source.SIMULATE]  # at the head, which may be far away
     levels: dict[str, Any] = {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
     count = observations["label"].nunique()
     size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
+    size = (_SIZE[0], _TALL) if levels and count <= _MAX_LINES else size
     figure = Figure(figsize=size, layout="constrained")
     axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, title="", **levels)
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
@@ -650,32 +648,28 @@ def _run_figure(run: Run) -> Html:
 
 
 def _run_gas(observations: pd.DataFrame) -> Html:
-    """Return a table with the gas of each call at the one version at which all were read."""
-    gas = zip(observations["label"], observations["gas_used"], strict=True)
-    rows = [(html.breakable(label), "" if pd.isna(one) else html.number(one)) for label, one in gas]
-    at = version_words(observations["ledger_version"])
-    return html.table({"Call": "", "Gas used": "number"}, rows[:MAX_ROWS], f"Gas at {at}")
+    """Return a table with the gas of each call at the first and the last version at which it was read.
 
-
-def _run_ends(observations: pd.DataFrame) -> Html:
-    """Return a table with the gas of each call at the first and last version at which it was read.
-
-    Committed transactions have other arguments and senders at either end, so their gas is not compared.
+    Committed transactions have other arguments and senders at either end, so their gas is not compared: of them, the
+    table has the number, the least and the most.
     """
-    rows, found = [], series_of(observations)
-    for series in found[:MAX_ROWS]:
-        gas, at = (values[series.answered].astype(int) for values in (series.gas, series.versions))
-        if len(gas) > 1 and series.source in READ_AT_VERSIONS:
-            ends = [f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1)]
-            first, last = int(gas[0]), int(gas[-1])
-            moved = "no change" if first == last else forms_of.relative_change(first, last)
-            rows.append((html.breakable(series.name), *ends, moved))
-    columns = {"Call": "", "First gas": "number", "Last gas": "number", "Change": "number"}
-    if not rows:
-        return Html("")
-    others = any(series.source == Source.COMMITTED for series in found)
-    note = html.paragraph("Committed transactions: see the steps below.") if others else ""
-    return html.page(html.table(columns, rows, "Gas at the first and last version"), note)
+    rows = []
+    for series in series_of(observations)[:MAX_ROWS]:
+        gas, at = (values[series.answered].astype(int).tolist() for values in (series.gas, series.versions))
+        read, change = Source(series.source).label, ""
+        ends = list(dict.fromkeys(f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1) if gas))
+        if series.source == Source.COMMITTED:
+            read = plural(len(gas), "transaction")
+            ends = [forms_of.version_range(min(gas), max(gas))] if gas else []
+        elif not gas or not series.success[series.answered][-1]:
+            ends.append(f'<span class="ltk-bad">{Failure.SIMULATION if gas else Failure.READ}</span>')
+        elif len(gas) > 1:
+            change = "no change" if gas[0] == gas[-1] else forms_of.relative_change(gas[0], gas[-1])
+        rows.append((html.breakable(series.name), read, Html("<br>".join(ends)), change))
+    columns = {"Call": "", "Read as": "brief", "Gas": "number"}
+    if any(change for *_, change in rows):
+        columns["Change"] = "number"
+    return html.table(columns, [row[: len(columns)] for row in rows], "Gas of each call")
 
 
 def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
@@ -696,13 +690,15 @@ def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
 def _run_notes(run: Run) -> Html:
     """Return what limits the findings of a run."""
     committed = run.record.committed_series if run.complete else ()
+    # What was read at the head is in the table of the calls.
+    elsewhere = [one for one in run.coverage.unjudged if Source(one.source).read_at is not ReadAt.HEAD]
     notes = [
         *([] if run.complete else ["The run was stopped before it looked for causes."]),
-        *(["Steps are counted for each part of a committed transaction's gas."] if committed else []),
+        *([_COMMITTED] if committed else []),
         *map(html.safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
-        *sentences.unjudged_sentences(run.coverage.unjudged, _name),
+        *sentences.unjudged_sentences(elsewhere, _name),
         *map(html.safe, [*(note for node in run.record.nodes for note in node.notes), *run.notes]),
     ]
     model = html.model_note() if is_model(run.observations) else ""

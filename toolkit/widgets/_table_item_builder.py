@@ -30,7 +30,7 @@ from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _fields as fields
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known
-from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._fields import Findings, field_text, validated
 from toolkit.widgets._functions import ValuesDraft, in_step, read_type
 from toolkit.widgets._programs import connect_line, curl_lines
 from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadBuilder, Reading, ReadState, Wanted, parse_plan
@@ -267,7 +267,7 @@ class TableItemState(ReadState):
 
     def _key_list(self) -> parts.Group:
         """Return the controls that list the keys that transactions changed."""
-        hint = "nodes cannot list a table's keys; these transactions are searched for changed keys instead"
+        hint = "-1000: for the last 1,000, or 100:200; nodes cannot list a table's keys, so these are searched for them"
         keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
         buttons = []
         for place, row in enumerate(keys[:_MAX_KEYS]):
@@ -278,7 +278,7 @@ class TableItemState(ReadState):
         caption = "Keys, most recently changed first"
         listed = parts.Actions(caption, do="pick", buttons=tuple(buttons), filtered=True, hint=note)
         return parts.group(
-            ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
+            ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:", hinted=True)),
             ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),), hint=self.keys_said)),
             *([("", listed)] if buttons else []),
             label="Find keys in transactions",
@@ -439,7 +439,7 @@ class TableItemBuilder(ReadBuilder):
                 abis = self._asked.abis.at(self._asked.ledger().version)
                 keys = table_keys(changed, handle, key_type=kind, abis=abis)
             except ToolkitError as error:
-                self._refuse(path if isinstance(error, InputError | SchemaError) else "node", str(error))
+                self._refuse(path if isinstance(error, InputError | SchemaError) else "node", field_text(error))
                 return
             ordered = keys.sort_values("last_version", ascending=False, kind="stable")
             found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")

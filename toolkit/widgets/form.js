@@ -120,7 +120,8 @@ function render({ model, el }) {
     if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
-    wrap.append(message);
+    if (node.hinted) wrap.insertBefore(message, hint);
+    else wrap.append(message);
     if (node.offers) wrap.append(choices(`${id}-o`, node.offers));
     const offers = node.names ? () => get("_about").accounts : () => node.offers || [];
     controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, offers });
@@ -563,6 +564,8 @@ function render({ model, el }) {
   function results() {
     const pages = get("_pages");
     result.hidden = !pages.length;
+    const beside = form.code_below && pages.length ? left : right;
+    if (code.parentNode !== beside) beside.append(code);
     if (!pages.length) return result.replaceChildren();
     if (!answer.isConnected) result.replaceChildren(answer);
     tabs(resultPages, "result", pages, "Result", (panel, { title, html }) => {

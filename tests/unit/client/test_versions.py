@@ -525,9 +525,10 @@ def test_zeros_before_a_number_are_a_slip(text):
 
 
 def test_a_plan_that_is_not_understood_is_quoted_as_typed():
-    """With its thousands marks, which were removed to read it; the list is one of the forms."""
-    with pytest.raises(InputError, match=r"'1,000 4,000' is not understood.*100, 200, 300"):
+    """With its thousands marks, which were removed to read it; the list is one of the forms, which `reason` has not."""
+    with pytest.raises(InputError, match=r"'1,000 4,000' is not understood.*100, 200, 300") as refused:
         VersionPlan.parse("1,000 4,000")
+    assert refused.value.reason == "'1,000 4,000' is not understood"
 
 
 def test_a_list_is_not_offered_where_a_range_is_expected():

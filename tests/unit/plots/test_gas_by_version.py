@@ -108,6 +108,10 @@ def test_levels_of_many_strata_are_named_by_their_calls() -> None:
     levels.loc[levels["label"] == "call 0", "version_last"] = 40
     ax = gas_by_version(frame, levels=levels)  # one that ends early has a name, too
     assert {text.get_text() for text in artists(ax, "end-label")} == {"call 0", "call 1", "call 2"}
+    head = made[made["source"] == "simulate@now"].iloc[[0]].assign(label="simulated", ledger_version=1000)
+    levels["version_last"] = [90, 88, 86] * 3
+    ax = gas_by_version(pd.concat([frame, head]), levels=levels, calls=["call 1", "simulated"])  # long after the lines
+    assert [text.get_text() for text in artists(ax, "end-label")][1:] == [f"call 1, kind {kind}" for kind in range(3)]
 
 
 def test_axes_do_not_go_below_zero_or_one_for_marks() -> None:

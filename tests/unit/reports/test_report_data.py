@@ -10,7 +10,7 @@ import pytest
 from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
-from toolkit.gas._observations import Cause
+from toolkit.gas._observations import Cause, Failure
 from toolkit.gas._sentences import lead_sentence, others_text, short_change, weightiest
 from toolkit.gas._steps import PartChange, StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
@@ -109,6 +109,10 @@ def test_a_range_of_several_kinds_of_transaction_names_none_of_them() -> None:
     )
     kinds, calls = others_text(group).removeprefix("and ").split(" and ")
     assert (kinds, calls) == ("2 more transaction kinds (×9.7, uncertain: ×9.9)", "1 more call (×9.7)")
+    two_kinds = dataclasses.replace(
+        group, changes=(one, *(dataclasses.replace(one, label="b", stratum=s) for s in "xy"))
+    )
+    assert others_text(two_kinds) == "and 1 more call with 2 transaction kinds (×10)"
     parts = (one, dataclasses.replace(one, gas_after=97), dataclasses.replace(unsure, stratum="succeeding"))
     group = dataclasses.replace(group, changes=parts)  # of one kind of transaction
     assert lead_sentence(group, 5, visible).startswith("a (1 more part of its gas uncertain): ")
@@ -195,13 +199,17 @@ def test_splits_keep_octas_and_units_apart() -> None:
 
 
 def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
-    """Calls that the node refused and calls that ran and failed are distinguished."""
-    refused, aborted = build(run()).failures
-    assert (refused.error_code, refused.status, refused.count, refused.executed) == ("invalid_input", 400, 74, False)
+    """What the node refused, what failed on the ledger and what would fail are told apart."""
+    found = {group.failure: group for group in build(run()).failures}
+    refused = found.pop(Failure.NOT_AVAILABLE)
+    assert (refused.error_code, refused.status, refused.count) == ("invalid_input", 400, 74)
     assert (refused.first_version, refused.last_version) == (0, 1_806)
-    assert aborted.executed
-    assert aborted.error_code == synthetic_run.ABORT
-    assert set(aborted.labels) == {"register a taken name", "registrations"}
+    assert {kind: group.labels for kind, group in found.items()} == {
+        Failure.SIMULATION: ("register a taken name",),
+        Failure.TRANSACTION: ("registrations",),
+    }
+    assert {group.error_code for group in found.values()} == {synthetic_run.ABORT}
+    assert refused.kind == "not available (HTTP 400)"
 
 
 def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> None:
@@ -213,7 +221,7 @@ def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> Non
     frame["error_message"] = pd.Series(texts).reindex(frame.index)
     frame["label"] = pd.Series(labels).reindex(frame.index).fillna(frame["label"])
     failures = build(dataclasses.replace(run(), observations=frame)).failures
-    refused = [group for group in failures if not group.executed]
+    refused = [group for group in failures if group.failure in {Failure.READ, Failure.NOT_AVAILABLE}]
     assert [group.count for group in failures] == sorted((group.count for group in failures), reverse=True)
     assert sorted((group.labels, group.example.split()[2]) for group in refused) == [
         ((f"call {number}",), f"f{number}x") for number in range(6)
@@ -221,7 +229,7 @@ def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> Non
     assert sum(group.count for group in refused) == 74
     frame["error_message"] = pd.Series({place: f"x{place}" for place in failed}).reindex(frame.index)
     failures = build(dataclasses.replace(run(), observations=frame)).failures
-    refused = [group for group in failures if not group.executed]
+    refused = [group for group in failures if group.failure in {Failure.READ, Failure.NOT_AVAILABLE}]
     assert [group.count for group in failures] == sorted((group.count for group in failures), reverse=True)
     assert [group.count for group in refused] == [62, *[1] * 12]
     assert refused[0].example == ""

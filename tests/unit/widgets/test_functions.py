@@ -183,10 +183,10 @@ def test_each_signer_of_the_abi_has_a_field(form):
 
 def test_arguments_are_named_as_in_the_published_source(form, monkeypatch):
     """Signers are left out; without a source, labels say what the types are."""
-    monkeypatch.setattr(_functions, "declared_names", lambda *_: ())
+    monkeypatch.setattr(_functions, "declared_names", lambda *_: _functions.UNNAMED)
     made = form("0xbeef::pair::both")
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["Number 1", "Number 2"]
-    published = Packages({"pair": "Pair"}, {"pair": SOURCE})
+    published = Packages({"pair": "Pair"}, {"pair": SOURCE.replace("<C: key>", "")})
     monkeypatch.setattr(_functions, "published_packages", lambda _node, _address: published)
     made = form("0xbeef::pair::both")
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["amount", "unused"]
@@ -203,10 +203,35 @@ def test_arguments_keep_their_names_when_the_code_is_read_again(form):
 
 def test_names_of_parameters():
     """Comments, type parameters and line breaks do not matter; a function that does not exist gives no names."""
-    assert parameter_names(SOURCE, "both") == ("first", "second", "amount", "unused")
-    assert parameter_names(SOURCE, "alone") == ()
-    assert parameter_names(SOURCE, "missing") == ()
-    assert parameter_names("fun f(a: Table<u8, vector<u8>>, mut b: |u8|bool)", "f") == ("a", "b")
+    assert parameter_names(SOURCE, "both") == (("C",), ("first", "second", "amount", "unused"))
+    assert parameter_names(SOURCE, "alone") == ((), ())
+    assert parameter_names(SOURCE, "missing") == ((), ())
+    assert parameter_names("fun f(a: Table<u8, vector<u8>>, mut b: |u8|bool)", "f") == ((), ("a", "b"))
+    assert parameter_names("fun f<phantom A: copy + drop, B>()", "f") == (("A", "B"), ())
+
+
+def test_type_parameters_are_named_as_in_the_source(form, monkeypatch):
+    """In their fields, and in the types of the arguments until a type is entered; else they are numbered."""
+
+    def shown(made):
+        types = dict.fromkeys(part.labels for _, part in call_of(made) if part.label == "Type arguments")
+        return next(iter(types)), [part.type for part in fields_of(made, "Arguments").values()]
+
+    made = form("0x1::object::transfer")
+    assert shown(made) == (("kind",), ["Object<kind>", "address"])
+    type_in(made, type_arguments=["0x1::object::ObjectCore"])
+    press(made, "look")
+    assert shown(made)[1] == ["Object", "address"]
+    monkeypatch.setattr(_functions, "declared_names", lambda *_: _functions.UNNAMED)
+    monkeypatch.setattr(_functions, "published_packages", lambda *_: Packages({}, {}))
+    assert shown(form("0x1::object::transfer")) == (("Type argument",), ["Object<T0>", "address"])
+
+
+def test_integers_of_a_call_are_written_with_separators(form):
+    """As the form writes them; an amount of a known asset in whole coins."""
+    made = form("0xfa17::vault::deposit")
+    assert made._now.argument_words([1_000_000]) == "amount: 1,000,000"
+    assert form("0x1::aptos_account::transfer")._now.argument_words(["0xb0b", "1000000"]).endswith("amount: 0.01 APT")
 
 
 def test_published_sources_are_read_from_the_registry():

@@ -19,7 +19,7 @@ from tests.unit.client.fakes import refused
 from tests.unit.gas.test_runs import RISE, UPGRADE, made_node
 from toolkit import FindSteps, Study
 from toolkit.errors import InputError
-from toolkit.gas._observations import Cause
+from toolkit.gas._observations import Cause, Failure
 from toolkit.plots._style import CAUSE_MARKS
 from toolkit.reports import build
 from toolkit.widgets import GasExplorer
@@ -239,12 +239,13 @@ def test_calls_are_added_chosen_and_removed(form):
         ({"source": "committed", "range": "0:-1:2"}, "range", "pages of 100"),
         ({"source": "committed", "sender": "0xg"}, "sender", "0xg"),
         ({"span": "x:9"}, "span", "'x:9'"),
-        ({"span": ""}, "span", "expected"),
+        ({"span": ""}, "span", "enter versions"),
         ({"span": "9:3"}, "span", "from 9 down to 3"),
         ({"span": "0:-1/7"}, "span", "range"),
         ({"plan": "these", "span": "0:9/x"}, "span", "0:9/x"),
         ({"plan": "these", "span": "May..2026-06-01"}, "span", "May"),
         ({"plan": "these", "span": "1, two"}, "span", "two"),
+        ({"source": "committed", "range": "abc"}, "range", "'abc'"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(form, changed, path, words):
@@ -265,7 +266,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == Status("good", f"2 steps in gas, from {len(form.result.observations)} reads.")
+    assert form._status == Status("good", f"2 steps in gas, from {len(form.result.observations)} observations.")
     assert [one.title for one in form._pages] == ["Steps"]
     steps = page(form, "Steps")
     for line in form.result.explain().splitlines():
@@ -591,16 +592,16 @@ def test_readings_without_an_answer_are_not_a_success(made):
     form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
     form.fake.routes["POST /view"] = refused(404, "version_not_found")
     form.run()
-    assert form._status == Status("bad", "No successful read in 2 reads: version_not_found.")
+    assert form._status == Status("bad", "No successful read in 2 observations: version_not_found.")
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("mixed", "1 step in gas, from 2 reads; 1 failed.")
+    assert mixed._status == Status("mixed", "1 step in gas, from 2 observations; 1 failed.")
     mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
     mixed.run()
     assert mixed._status == Status(
         "good",
-        "3 steps in gas, from 9 reads, and 26 more to find the versions; 1 not available before version 14.",
+        "3 steps in gas, from 9 observations, and 26 more reads to find the versions; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
     assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
@@ -618,7 +619,7 @@ def test_transactions_that_failed_on_the_ledger_are_no_failed_reads():
     form.run()
     lost = form.result.observations["success"].eq(False).sum()
     assert form._status.kind == "good"
-    assert f"{lost} transactions failed on the ledger" in form._status.text
+    assert f"{lost} failed on the ledger" in form._status.text
     assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed on the ledger": lost}
     form.close()
     node.close()
@@ -654,14 +655,14 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     run = form.result
     assert len(run.steps) == 2
     assert form._status.text.startswith("2 steps in gas, ")
-    assert {one.title: one.count for one in form._pages} == {"Steps": None, "Failed": 1}
-    assert "E_TAKEN" in page(form, "Failed")
-    ends = page(form, "Steps")
-    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', ends)[:2] == [
-        "12 at version 2,000",
-        "36 at version 3,600",
-    ]
-    assert form._status.text.endswith("; 1 failed.")
+    assert {one.title: one.count for one in form._pages} == {"Steps": None, "Would fail": 1}
+    assert "E_TAKEN" in page(form, "Would fail")
+    price, taken, *_ = re.findall(r'<td class="ltk-number">(\d.*?)</td>', page(form, "Steps"))
+    assert price.split("<br>") == ["12 at version 2,000", "36 at version 3,600"]
+    gas, outcome = taken.split("<br>")
+    assert (gas.partition(" ")[2], re.sub("<.*?>", "", outcome)) == ("at version 4,999", Failure.SIMULATION)
+    assert form._status.text.endswith("; 1 would fail.")
+    assert "versions 2,000 to 3,600; simulated at version 4,999," in form._origin
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
     form.close()
 
@@ -672,7 +673,9 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 steps in gas at 1 version, from 4 reads, and 20 more to find the versions."
+    assert (
+        form._status.text == "2 steps in gas at 1 version, from 4 observations, and 20 more reads to find the versions."
+    )
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20
     form.close()
@@ -681,7 +684,7 @@ def test_steps_of_several_calls_are_counted_as_rows():
 def test_parts_of_committed_gas_are_counted_as_rows():
     """Ten steps of execution, io and storage at two versions, as the frame and the report count them; the page says so.
 
-    Two of one kind of transaction name their parts. The table of the views' gas says where that of the others is.
+    Two of one kind of transaction name their parts. The table of the calls counts transactions, of the whole range.
     """
     node = toolkit.connect()
     calls = [{"committed": "0x1::aptos_account::transfer", "versions": "0:-1"}, "0xcafe::registry::size"]
@@ -691,14 +694,17 @@ def test_parts_of_committed_gas_are_counted_as_rows():
     assert form._status.text.startswith("10 steps in gas at 2 versions, from ")
     assert (len(form.result.steps), sum(call.steps for call in build(form.result).calls)) == (10, 10)
     shown = page(form, "Steps")
-    assert "each part" in shown
+    assert "Each part" in shown
+    assert "versions 0 to 4,999," in form._origin
     cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td>(0x1::.*?|aptos_account.*?)</td>", shown)]
     assert {"execution", "io"} <= {cell.rpartition(", ")[2] for cell in cells}
-    assert "First gas" not in shown
+    assert ">Change<" not in shown.partition("</table>")[0]
     form.study = Study(calls=calls, versions=[4000, 4999], node=node)
     form.run()
     shown = page(form, "Steps")
-    assert shown.index("First gas") < shown.index("Committed transactions: see the steps below.")
+    count = (form.result.observations["source"] == "committed").sum()
+    assert f"{count:,} transactions" in shown
+    assert ">Change<" in shown.partition("</table>")[0]
     form.close()
     node.close()
 
@@ -713,7 +719,7 @@ def test_simulations_have_one_version_and_no_figure():
     assert form._status == Status("good", "75 gas units at version 4,999.")
     assert [one.title for one in form._pages] == ["Gas"]
     assert "<img" not in page(form, "Gas")
-    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', page(form, "Gas")) == ["75"]
+    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', page(form, "Gas")) == ["75 at version 4,999"]
     form.study = Study(calls=[call, "0x1::chain_id::get"], node=node)
     assert {"span", "plan"} <= dict(form._spec.fields).keys()
     form.close()

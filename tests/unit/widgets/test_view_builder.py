@@ -85,7 +85,7 @@ def test_versions_and_their_draft(versions, draft):
         ("plan", "-5:-9", "write the older version first"),
         ("plan", "0:-1/0", "step and number of versions must be 1 or more"),
         ("plan", "0:99999999", "100,000,000 versions, more than 50,000,000"),
-        ("plan", "yesterday", "the forms are"),
+        ("plan", "yesterday", "'yesterday' is not understood"),
         ("plan", "1,000 4,000", "'1,000 4,000' is not understood"),
         ("plan", "1,0000", "write digits without commas"),
         ("plan", "\U0001f389", "'\U0001f389' is not understood"),
