@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
@@ -74,11 +75,11 @@ DWARFS = 5  # times the other parts of the gas, which then cannot be seen next t
 MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 # Inches of a row: with a small name beside it, above it, and on two lines beside it; of a line of usual and small size.
-MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.34, 0.38
+MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.3, 0.38
 LINE, SMALL_LINE = 0.13, 0.11
 # Characters of a name before its version, of a module before its function, and of the second line of a name.
 MIN_HEAD, MIN_MODULE, MIN_REST = 5, 2, 8
-WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
+WIDE_NAMES, NARROW_NAMES, ABOVE = 0.67, 0.5, 0.95  # share of axes for the names beside their rows, or above them
 BESIDE: Mapping[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
@@ -346,7 +347,8 @@ def row_limit(
 ) -> int:
     """Return how many rows a figure has room for in a `share` of its width: `most` unless its size is given.
 
-    In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike.
+    In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike:
+    the names are then above the rows, on two lines if one is too short.
     """
     _check_place(ax, figsize)
     if ax is not None:
@@ -355,10 +357,13 @@ def row_limit(
         width, height = 0.775 * figsize[0], figsize[1] - 1.2  # as wide as `room` by default
     else:
         return most
-    limit = name_limit(width * share, NARROW_NAMES, 0.75 * size_of("ytick.label"))
-    shown = _in_one_line_alike(names, limit)
+    small = 0.75 * size_of("ytick.label")
+    shown = _in_one_line_alike(names, name_limit(width * share, NARROW_NAMES, small))
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
-    return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
+    if not unclear or width >= MIN_WIDE:
+        return int(min(most, max(height / MIN_ROW, 3)))
+    two_lines = max(map(len, names)) > name_limit(width, ABOVE, small)
+    return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE + SMALL_LINE * two_lines), 3)))
 
 
 def full_row(names: Sequence[str]) -> float:
@@ -431,8 +436,8 @@ def name_rows(
     """Name the rows of a figure from top to bottom; names are `shift` below the middle of their rows.
 
     In narrow axes with high rows, each name is above its row instead, unless `beside` is true: long names beside the
-    rows would leave no room for the axes. They have `width` inches there, or those of the axes. Names that are too long
-    are `shortened`.
+    rows would leave no room for the axes. They have `width` inches there, or those of the axes, and two lines if some
+    need them. Names that are too long are `shortened`.
 
     Returns
     -------
@@ -441,7 +446,7 @@ def name_rows(
     """
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
-    share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
+    share = ABOVE if inside else WIDE_NAMES if wide else NARROW_NAMES
     most = 1 + max((name.count("\n") for name in names), default=0)
     stacked = each >= SMALL_LINE * most if wide else each >= MIN_ROW_WITH_TWO_LINES and not inside
     lines = [name.split("\n") if stacked else [name] for name in names]
@@ -452,10 +457,14 @@ def name_rows(
     limit = name_limit(width, share, size)
     ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    shown = iter(_in_one_line_alike([line for name in lines for line in name], limit))
-    names = ["\n".join(next(shown) for _ in name) for name in lines]
-    place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
-    ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
+    if inside and longest > limit and each >= MIN_ROW_NAMED_ABOVE + SMALL_LINE:
+        whole = [name.replace("\n", ", ", 1).replace("\n", " ") for name in names]
+        names = ["\n".join(wrap(name, limit, max_lines=2, placeholder=ELLIPSIS)) for name in whole]
+    else:
+        shown = iter(_in_one_line_alike([line for name in lines for line in name], limit))
+        names = ["\n".join(next(shown) for _ in name) for name in lines]
+    place: dict[str, Any] = {"ha": "left", "va": "bottom"} if inside else {}
+    ax.set_yticks(np.arange(len(names)) + (-0.22 if inside else shift), names, **place)
     if inside:
         ax.tick_params(axis="y", pad=-2)
     ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
