@@ -334,7 +334,7 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     whole = [name.replace("\n", ", ") for name in names]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5))]
+    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5), (0.8, 2, 0.5))]
     below = 1.25 * (ticks * lines + label) + 14
 
     def write_note(size: float, rows: int) -> None:
@@ -350,7 +350,7 @@ def legend_below(
         shown = [in_one_line(name, limit) for name in names[:count]]
         if most > 1:  # one below the other, of which at least one has several lines
             shown = [in_lines(name, limit) for name in whole[:count]]
-        if smaller == 1 and (shown == whole[:count]) == (most > 1):
+        if not (cut and smaller < 1) and (shown == whole[:count]) == (most > 1):
             continue
         lengths = [max(map(len, name.split("\n"))) for name in shown]
         widths = [size * (CHARACTER * length + HANDLE) for length in lengths]
