@@ -79,7 +79,7 @@ MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.3, 0.38
 LINE, SMALL_LINE = 0.13, 0.11
 # Characters of a name before its version, of a module before its function, and of the second line of a name.
 MIN_HEAD, MIN_MODULE, MIN_REST = 5, 2, 8
-WIDE_NAMES, NARROW_NAMES, ABOVE = 0.67, 0.5, 0.95  # share of axes for the names beside their rows, or above them
+WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
 BESIDE: Mapping[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
@@ -347,8 +347,7 @@ def row_limit(
 ) -> int:
     """Return how many rows a figure has room for in a `share` of its width: `most` unless its size is given.
 
-    In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike:
-    the names are then above the rows, on two lines if one is too short.
+    In narrow axes, rows are fewer and higher if most of their `names` would be cut beside the rows, or some look alike.
     """
     _check_place(ax, figsize)
     if ax is not None:
@@ -357,13 +356,11 @@ def row_limit(
         width, height = 0.775 * figsize[0], figsize[1] - 1.2  # as wide as `room` by default
     else:
         return most
-    small = 0.75 * size_of("ytick.label")
-    shown = _in_one_line_alike(names, name_limit(width * share, NARROW_NAMES, small))
+    height -= 2 * LINE * (share < 1)  # two axes side by side have labels on two lines
+    limit = name_limit(width * share, NARROW_NAMES, 0.75 * size_of("ytick.label"))
+    shown = _in_one_line_alike(names, limit)
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
-    if not unclear or width >= MIN_WIDE:
-        return int(min(most, max(height / MIN_ROW, 3)))
-    two_lines = max(map(len, names)) > name_limit(width, ABOVE, small)
-    return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE + SMALL_LINE * two_lines), 3)))
+    return int(min(most, max(height / (MIN_ROW_NAMED_ABOVE if unclear and width < MIN_WIDE else MIN_ROW), 3)))
 
 
 def full_row(names: Sequence[str]) -> float:
@@ -437,7 +434,7 @@ def name_rows(
 
     In narrow axes with high rows, each name is above its row instead, unless `beside` is true: long names beside the
     rows would leave no room for the axes. They have `width` inches there, or those of the axes, and two lines if some
-    need them. Names that are too long are `shortened`.
+    need them and the rows have room for them. Names that are too long are `shortened`.
 
     Returns
     -------
@@ -446,7 +443,7 @@ def name_rows(
     """
     each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
     inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
-    share = ABOVE if inside else WIDE_NAMES if wide else NARROW_NAMES
+    share = 0.95 if inside else WIDE_NAMES if wide else NARROW_NAMES
     most = 1 + max((name.count("\n") for name in names), default=0)
     stacked = each >= SMALL_LINE * most if wide else each >= MIN_ROW_WITH_TWO_LINES and not inside
     lines = [name.split("\n") if stacked else [name] for name in names]
@@ -457,7 +454,8 @@ def name_rows(
     limit = name_limit(width, share, size)
     ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    if inside and longest > limit and each >= MIN_ROW_NAMED_ABOVE + SMALL_LINE:
+    # The title, labels and legend of narrow axes may have a line more each.
+    if inside and longest > limit and each - 3 * LINE / len(names) >= MIN_ROW_NAMED_ABOVE + SMALL_LINE:
         whole = [name.replace("\n", ", ", 1).replace("\n", " ") for name in names]
         names = ["\n".join(wrap(name, limit, max_lines=2, placeholder=ELLIPSIS)) for name in whole]
     else:
