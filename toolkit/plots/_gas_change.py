@@ -143,7 +143,10 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
         ends = np.where(np.isinf(bounds), max(high.max(), bounds[np.isfinite(bounds)].max()), bounds)
         ax.hlines(below[known], *ends[known].T, **thin, gid="bounds")
         for marker, there in (("|", np.isfinite(bounds)), (">", np.isinf(bounds))):
-            ax.plot(ends[there], np.column_stack((below, below))[there], marker, markersize=4, clip_on=False, **thin)
+            if there.any():  # the layout makes room for markers of an empty line at the edge of the figure
+                ax.plot(
+                    ends[there], np.column_stack((below, below))[there], marker, markersize=4, clip_on=False, **thin
+                )
         ax.plot([], [], label="95 % interval of after", **thin)
 
 

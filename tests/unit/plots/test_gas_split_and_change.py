@@ -184,6 +184,9 @@ def test_bounds_of_committed_calls_are_drawn() -> None:
     step = pd.DataFrame([("a", 5, 44, 38.0, 40.0)], columns=[*names[:3], "change_low", "change_high"])
     assert intervals(gas_change(step)) == [[43, 45]]
     assert intervals(gas_change(calls[names[:3]])) == []
+    wide = gas_change(calls.iloc[:1], figsize=(4, 3))
+    wide.figure.draw_without_rendering()
+    assert wide.get_window_extent().x0 < 0.05 * wide.figure.bbox.width
 
 
 def test_the_largest_changes_are_those_that_their_labels_call_so() -> None:
