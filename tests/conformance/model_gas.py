@@ -566,7 +566,7 @@ def sentence(rows: list[Row]) -> str:
     refunds = "equal" if factor["refund"] == "1.00" else f"within {factor['refund']}"
     return (
         f"Compared with {calls} calls recorded on a real node (gas schedule version 43): execution is within a factor of "
-        f"{factor['execution']}, input and output within {factor['io']}, storage within {factor['storage']}, views within "
+        f"{factor['execution']}, io within {factor['io']}, storage within {factor['storage']}, views within "
         f"{factor['view']}; refunds are {refunds}."
     )
 

@@ -224,18 +224,17 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[..., str]:
 
 
 def number(value: float | None) -> str:
-    """Return a quantity with thousands separators and at most two decimals; a dash for None.
+    """Return a quantity with thousands separators, a minus sign and at most two decimals; a dash for None.
 
     Examples
     --------
-    >>> number(1234), number(2.5), number(0.126)
-    ('1,234', '2.5', '0.13')
+    >>> number(1234), number(2.5), number(0.126), number(-43_160)
+    ('1,234', '2.5', '0.13', '−43,160')
     """
     if value is None:
         return "\u2013"
-    if value == round(value):
-        return f"{round(value):,}"
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
+    text = f"{round(value):,}" if value == round(value) else f"{value:,.2f}".rstrip("0").rstrip(".")
+    return text.replace("-", MINUS)
 
 
 def plural(count: int, noun: str) -> str:
@@ -246,7 +245,7 @@ def plural(count: int, noun: str) -> str:
     >>> plural(1, "gas unit"), plural(1200, "call")
     ('1 gas unit', '1,200 calls')
     """
-    return counted(f"{count:,}", noun)
+    return counted(number(count), noun)
 
 
 def counted(shown: str, noun: str) -> str:

@@ -263,7 +263,7 @@ def _cost_line(simulation: Simulation, units: _Units) -> str:
     if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
     net = _octas_text(plural(abs(gas.net_octas), "octa"), abs(gas.net_octas), units)
-    parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
+    parts = f"execution {gas.execution_gas_units:,}, io {plural(gas.io_gas_units, 'gas unit')}"
     storage = f"storage {plural(gas.storage_fee_octas, 'octa')}, refund {plural(gas.storage_fee_refund_octas, 'octa')}"
     price = gas.gas_unit_price
     whole = (gas.execution_gas_units + gas.io_gas_units) * price + gas.storage_fee_octas

@@ -231,7 +231,8 @@ def gas_text(gas: float | None) -> str:
 def _decimal(value: float, *, sign: bool = False) -> str:
     """Return a number with at most 1 decimal, or 2 significant digits if it is below 1."""
     digits = ",.1f" if abs(value) >= 1 or value == 0 else ".2g"
-    return (signed(value, digits) if sign else f"{value:{digits}}").removesuffix(".0")
+    text = signed(value, digits).removesuffix(".0")
+    return text if sign else text.removeprefix("+")
 
 
 def _bounds(low: float, high: float, *, sign: bool = False) -> str:

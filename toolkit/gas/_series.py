@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MODEL_NOTICE = (
     "The gas of the embedded node comes from a documented cost model, not from a Move VM. "
     "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
-    "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
+    "io within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
     "The documentation lists every call, at both price levels."
 )
 

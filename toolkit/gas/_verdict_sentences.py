@@ -244,7 +244,7 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
         ratio = relative_change(row["fee_before"], row["fee_after"])
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
         relative = ratio if bounds in {"", ratio} else f"{ratio} ({bounds})"
-        yield ShownRow(call, (price, *map("{:,}".format, fees), rise, relative, ""), is_part=True)
+        yield ShownRow(call, (price, *map(number, fees), rise, relative, ""), is_part=True)
     for part in Part:
         column = part.column
         before, after = row[f"{column}_before"], row[f"{column}_after"]
@@ -477,7 +477,7 @@ _QUANTILES = {"p10": "10th percentile of the fee", "p50": "median fee", "p95": "
 def quantile_text(quantile: str, fees: FeeChange) -> str:
     """Say by how much a quantile of the fee rose."""
     before, after = (side.quantile(quantile) for side in (fees.before, fees.after))
-    rose = f"rose from {before:,} to {plural(after, 'octa')} ({relative_change(before, after)})"
+    rose = f"rose from {number(before)} to {plural(after, 'octa')} ({relative_change(before, after)})"
     return f"the {_QUANTILES[quantile]} {rose}"
 
 
@@ -525,9 +525,8 @@ def _pairs_fail_alike_text(judged: int) -> str:
 
 def _pairs_rise_text(judged: int, over: int, worst: Mapping[str, Any], limit: Threshold) -> str:
     rise = "rises" if over == 1 else "rise"
-    most = (
-        f"at version {worst['ledger_version']:,}, from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
-    )
+    fees = f"from {number(worst['fee_before'])} to {plural(worst['fee_after'], 'octa')}"
+    most = f"at version {worst['ledger_version']:,}, {fees}"
     return f"{over:,} of {plural(judged, 'transaction')} {rise} over {limit}: the most {most}"
 
 

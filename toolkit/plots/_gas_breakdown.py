@@ -251,6 +251,6 @@ def _bar_name(row: dict[str, Any]) -> str:
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
-    which = f"last of {count:,}" if count > 1 else "one transaction"
+    which = f"last of {count:,}".replace(" ", "\N{NO-BREAK SPACE}") if count > 1 else "one transaction"
     stratum = in_lines(f"{figure_text(row['kind'], 64)} ({which})", 40)  # on two lines
     return f"{label}\n{stratum}" if row["kind"] else f"{label} ({which})"

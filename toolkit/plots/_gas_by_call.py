@@ -329,7 +329,7 @@ def gas_heatmap(
         note = f"not drawn: {left_out}" if left_out else ""
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"), note=note)
         if legend and first < last:  # at one version, all is the first observation
-            label = f"{'model gas' if is_model(observations) else 'gas'} / first gas"
+            label = f"{'model gas' if is_model(observations) else 'gas'}\n/ first gas"
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
             bar.ax.set_ylim(low, high)  # of the symmetric scale, what is drawn
             step = max(np.ceil((high - low) / MAX_TICKS), 1)

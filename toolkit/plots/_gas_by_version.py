@@ -101,9 +101,9 @@ def gas_by_version(
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
         `steps` has a change of the stratum, and is interrupted where the change is unknown; if transactions take
         several ways, each way is a line, from its first to its last transaction. The transactions become small dots.
-        For a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, only
-        the most frequent stratum of each call is named, by its call. Lines that end long before the others have no
-        name.
+        For a call with more than 6 strata, only the 6 most frequent are drawn. If there are more than 7 lines, or
+        space is short, only the most frequent stratum of each call is named, by its call. Lines that end long before
+        the others have no name.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
@@ -123,9 +123,8 @@ def gas_by_version(
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
         Whether to draw a legend and the names at the ends of lines. If the legend would take up about half the height
-        of the axes, it lists only the calls, and marks beside them if there is room; if that is not enough, names are
-        cut, or it is omitted.
-        `Axes.legend` draws one with all entries.
+        of the axes, it lists only the calls; if that is not enough, names are cut, or it is omitted. `Axes.legend`
+        draws one with all entries.
 
     Returns
     -------
@@ -395,7 +394,7 @@ def _draw_readings(ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level
         for place, level in enumerate(lines)
         if level.versions[-1] >= min(latest, ends[level.series.label, level.series.node])
     ]
-    once = several and len(names) + len(named) > style.MAX_NAMED
+    once = several and (len(names) + len(named) > style.MAX_NAMED or not style.is_wide(ax))
     if once:  # each call, at its most frequent stratum
         named = [*{(lines[place].series.label, lines[place].series.node): place for place in reversed(named)}.values()]
     for place, level in enumerate(lines):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, in_lines, legend_below
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from toolkit.plots._style import Colors
 
 
-MAX_ROWS = 30  # of more changes, the largest are drawn
+MAX_HEIGHT = 6.5  # inches of the rows, which fit one screen; of more changes, the largest are drawn
 
 
 def gas_change(
@@ -37,20 +40,22 @@ def gas_change(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw gas before (hollow) and after (filled) each change, for at most the 30 largest changes.
+    """Draw gas before (hollow) and after (filled) each change, for the largest changes that fit one screen.
 
     A drift (many small steps of one call with one cause) is merged into one row per stretch, whose line spans its least
     and most gas. Steps of committed transactions have a row for each stratum and part of the gas: execution, io,
-    storage and refund. Uncertain steps are dashed, and last.
+    storage and refund; the stratum is named where a call has several. Uncertain steps are dashed, and last. The thin
+    line below a row is the 95 % interval of the change, added to the gas before; it ends in an arrow if there is no
+    upper bound. Of changes with names on one line, 26 fit, of others at least 12.
 
     Parameters
     ----------
     changes : DataFrame
         A frame from `Run.steps` or `Comparison.calls`. Uses the columns ``label``, ``gas_before`` and ``gas_after``
-        (gas units), and ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows that lack the
-        gas before or after the change, because the call failed or was not compared, are omitted, and a note
-        below has their number. Colours show causes; changes without
-        causes are drawn in one colour.
+        (gas units), and ``version_before``, ``version_after``, ``cause``, ``model`` and the bounds if present; bounds
+        of a fee are drawn where nothing was refunded, so that it is gas times a price. Rows that lack the gas before or
+        after the change, because the call failed or was not compared, are omitted, and a note below has their number.
+        Colours show causes; changes without causes are drawn in one colour.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -86,10 +91,11 @@ def gas_change(
     names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
-    named = [_row_name(row, placed=placed) for row in plain_rows(known)]
+    named = _row_names(plain_rows(known), placed=placed)
     doubts = [bool(row.get("uncertain")) or row.get("kind") == Kind.UNCERTAIN for row in plain_rows(known)]
     known = known.assign(_name=named, _uncertain=doubts)
-    most = style.row_limit(ax, figsize, MAX_ROWS, [*known["_name"]])
+    each = style.full_row(named) + 0.06
+    most = style.row_limit(ax, figsize, int(MAX_HEIGHT / each), named)
     moved = np.maximum([_sides(row) for row in plain_rows(known)] or np.ones((0, 2)), 1)
     rows = style.largest(known, np.abs(np.log(moved[:, 1] / moved[:, 0])), most)
     if title is None:
@@ -99,7 +105,7 @@ def gas_change(
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
-    height = 1.5 + max(1.2 * style.full_row([*rows["_name"]]), 0.25) * max(len(rows), 2)
+    height = 1.5 + each * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no changes" if changes.empty else "no gas to compare")
@@ -115,7 +121,7 @@ def gas_change(
 
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
-    places, grey = np.arange(len(rows)), style.muted(ax)
+    places, below, grey = np.arange(len(rows)), np.arange(len(rows)) + 0.28, style.muted(ax)
     style.name_rows(ax, [*rows["_name"]], below=0.6, above=0.6)
     low, high = (rows.get(name, rows["gas_before"]).to_numpy(np.float64) for name in ("lowest", "highest"))
     low, high = np.fmin(np.minimum(before, after), low), np.fmax(np.maximum(before, after), high)
@@ -123,14 +129,25 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
         colors = [colour for colour, one in zip(colours, chosen, strict=True) if one]
         line: dict[str, Any] = {"colors": colors, "linewidth": 2.2, "alpha": 0.55, "linestyles": name}
         ax.hlines(places[chosen], low[chosen], high[chosen], **line, gid="span")
+    bounds = np.array([_bounds(row) for row in plain_rows(rows)])
     look: dict[str, Any] = {"zorder": 3, "clip_on": False}
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, **look, gid="before")
     ax.scatter(after, places, s=38, color=colours, **look, gid="after")
     for name, face in (("before", style.paper(ax)), ("after", grey)):
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
     texts = [_change_text(row) for row in plain_rows(rows)]
-    style.gas_rows(ax, low, high)
+    style.gas_rows(ax, low, high, bounds[np.isfinite(bounds)])
     style.write_ends(ax, texts, gid="change")
+    if (known := np.isfinite(bounds[:, 0])).any():
+        thin: dict[str, Any] = {"color": style.ink(), "linewidth": 1, "zorder": 2.5}
+        ends = np.where(np.isinf(bounds), max(high.max(), bounds[np.isfinite(bounds)].max()), bounds)
+        ax.hlines(below[known], *ends[known].T, **thin, gid="bounds")
+        for marker, there in (("|", np.isfinite(bounds)), (">", np.isinf(bounds))):
+            if there.any():  # the layout makes room for markers of an empty line at the edge of the figure
+                ax.plot(
+                    ends[there], np.column_stack((below, below))[there], marker, markersize=4, clip_on=False, **thin
+                )
+        ax.plot([], [], label="95 % interval of after", **thin)
 
 
 def _sides(row: dict[str, Any]) -> tuple[float, float]:
@@ -154,12 +171,29 @@ def _change_text(row: dict[str, Any]) -> str:
     return f"{short_change(change, figure_text)}{doubt}"
 
 
-def _row_name(row: dict[str, Any], *, placed: bool) -> str:
-    before, after = row.get("version_before"), row.get("version_after")
-    place = ""
-    if placed and before is not None and after is not None:
-        place = f" · {change_place(int(before), int(after), several=row.get('count', 1) > 1)}"
-    if not row.get("part"):
-        return f"{figure_text(row['label'], 44)}{place}"
-    kind = stratum_text(row["stratum"], row.get("way_gas"))
-    return f"{figure_text(row['label'], 44)} · {row['part']}{place}\n{in_lines(figure_text(kind, 64))}".rstrip()
+def _bounds(row: dict[str, Any]) -> tuple[float, float]:
+    """Return the bounds of the gas after a change; NaN if they are not known, and infinity if there is no upper one."""
+    before, low, high = float(row["gas_before"]), row.get("change_low"), row.get("change_high")
+    if low is None:
+        refunds = any(row.get(f"storage_fee_refund_octas_{side}") for side in ("before", "after"))
+        fees = [None if refunds else row.get(f"fee_change_{side}") for side in ("low", "high")]
+        low, high = (None if share is None else before * share / 100 for share in fees)
+    if low is None:
+        return np.nan, np.nan
+    return max(before + low, 0.0), np.inf if high is None else before + high
+
+
+def _row_names(rows: Sequence[dict[str, Any]], *, placed: bool) -> list[str]:
+    """Return the call, part and place of each row; where several strata share them, also the stratum."""
+    names = []
+    for row in rows:
+        before, after = row.get("version_before"), row.get("version_after")
+        parts = [figure_text(row["label"], 44), row.get("part")]
+        if placed and before is not None and after is not None:
+            parts.append(change_place(int(before), int(after), several=row.get("count", 1) > 1))
+        names.append(" · ".join(filter(None, parts)))
+    shared = Counter(names)
+    kinds = [figure_text(stratum_text(row.get("stratum") or "", row.get("way_gas")), 64) for row in rows]
+    return [
+        f"{one}\n{in_lines(kind)}" if shared[one] > 1 and kind else one for one, kind in zip(names, kinds, strict=True)
+    ]

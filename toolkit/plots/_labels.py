@@ -12,7 +12,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.legend import Legend
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
@@ -317,9 +316,8 @@ def legend_below(
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries. The legend has only these, and others for which there is room beside them, if all
-        entries would take up about half the height of the axes, even in small type; if it is still as tall, their names
-        are cut.
+        Number of leading entries. The legend has only these if all entries would take up about half the height of the
+        axes, even in small type; if it is still as tall, their names are cut.
     strip : float
         Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     width : float, optional
@@ -336,7 +334,7 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     whole = [name.replace("\n", ", ") for name in names]
     counts = [len(handles), needed] if wanted and handles else []
-    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5))]
+    sizes = [(count, *how) for count in counts for how in ((1, 1, 0.3), (1, 2, 0.3), (0.8, 1, 0.5), (0.8, 2, 0.5))]
     below = 1.25 * (ticks * lines + label) + 14
 
     def write_note(size: float, rows: int) -> None:
@@ -352,7 +350,7 @@ def legend_below(
         shown = [in_one_line(name, limit) for name in names[:count]]
         if most > 1:  # one below the other, of which at least one has several lines
             shown = [in_lines(name, limit) for name in whole[:count]]
-        if smaller == 1 and (shown == whole[:count]) == (most > 1):
+        if not (cut and smaller < 1) and (shown == whole[:count]) == (most > 1):
             continue
         lengths = [max(map(len, name.split("\n"))) for name in shown]
         widths = [size * (CHARACTER * length + HANDLE) for length in lengths]
@@ -365,22 +363,9 @@ def legend_below(
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
             ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
-            if rows == count:
-                _legend_beside(ax, list(handles[count : 2 * count]), widths, width, place)
             write_note(size, tall)
             return
     write_note(usual, 0)
-
-
-def _legend_beside(ax: Axes, rest: list[Any], widths: Sequence[float], width: float, place: dict[str, Any]) -> None:
-    """Draw as many entries as have room beside the first rows of a legend in one column, whose `widths` are given."""
-    while rest:
-        names, left = [str(one.get_label()) for one in rest], max(widths[: len(rest)])
-        if left + place["fontsize"] * (CHARACTER * max(map(len, names)) + HANDLE) <= width:
-            shift = ScaledTranslation(left / 72, 0, figure_of(ax).dpi_scale_trans)
-            ax.add_artist(Legend(ax, rest, names, **place | {"bbox_transform": place["bbox_transform"] + shift}))
-            return
-        rest.pop()
 
 
 def _columns(widths: Sequence[float], rows: int) -> list[float]:

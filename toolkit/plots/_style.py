@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
@@ -74,7 +75,7 @@ DWARFS = 5  # times the other parts of the gas, which then cannot be seen next t
 MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 # Inches of a row: with a small name beside it, above it, and on two lines beside it; of a line of usual and small size.
-MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.34, 0.38
+MIN_ROW, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.3, 0.38
 LINE, SMALL_LINE = 0.13, 0.11
 # Characters of a name before its version, of a module before its function, and of the second line of a name.
 MIN_HEAD, MIN_MODULE, MIN_REST = 5, 2, 8
@@ -355,6 +356,7 @@ def row_limit(
         width, height = 0.775 * figsize[0], figsize[1] - 1.2  # as wide as `room` by default
     else:
         return most
+    height -= 2 * LINE * (share < 1)  # two axes side by side have labels on two lines
     limit = name_limit(width * share, NARROW_NAMES, 0.75 * size_of("ytick.label"))
     shown = _in_one_line_alike(names, limit)
     unclear = len({*shown}) < len({*names}) or 2 * sum(ELLIPSIS in name for name in shown) > len(shown)
@@ -431,8 +433,8 @@ def name_rows(
     """Name the rows of a figure from top to bottom; names are `shift` below the middle of their rows.
 
     In narrow axes with high rows, each name is above its row instead, unless `beside` is true: long names beside the
-    rows would leave no room for the axes. They have `width` inches there, or those of the axes. Names that are too long
-    are `shortened`.
+    rows would leave no room for the axes. They have `width` inches there, or those of the axes, and two lines if some
+    need them and the rows have room for them. Names that are too long are `shortened`.
 
     Returns
     -------
@@ -452,10 +454,15 @@ def name_rows(
     limit = name_limit(width, share, size)
     ax.tick_params(axis="y", length=0, labelsize=size, pad=6)  # clear of marks at the left edge
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
-    shown = iter(_in_one_line_alike([line for name in lines for line in name], limit))
-    names = ["\n".join(next(shown) for _ in name) for name in lines]
-    place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
-    ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
+    # The title, labels and legend of narrow axes may have a line more each.
+    if inside and longest > limit and each - 3 * LINE / len(names) >= MIN_ROW_NAMED_ABOVE + SMALL_LINE:
+        whole = [name.replace("\n", ", ", 1).replace("\n", " ") for name in names]
+        names = ["\n".join(wrap(name, limit, max_lines=2, placeholder=ELLIPSIS)) for name in whole]
+    else:
+        shown = iter(_in_one_line_alike([line for name in lines for line in name], limit))
+        names = ["\n".join(next(shown) for _ in name) for name in lines]
+    place: dict[str, Any] = {"ha": "left", "va": "bottom"} if inside else {}
+    ax.set_yticks(np.arange(len(names)) + (-0.22 if inside else shift), names, **place)
     if inside:
         ax.tick_params(axis="y", pad=-2)
     ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit import move
-from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses, signed
+from toolkit._present.text import ELLIPSIS, in_whole_coins, number, plural, short_addresses, signed
 from toolkit.client._arguments import structs_of
 from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
@@ -72,13 +72,13 @@ class Known:
 
     def amount(self, units: int, asset: str, *, signed: bool = False) -> Html:
         """Return the amount formatted by `words`, with a tooltip that shows the base units and the asset."""
-        title = f"{units:,} base units of {safe(asset)}"
+        title = f"{number(units)} base units of {safe(asset)}"
         return Html(f'<span class="ltk-amount" title="{title}">{safe(self.words(units, asset, signed=signed))}</span>')
 
     def words(self, units: int, asset: str, *, signed: bool = False) -> str:
         """Format an amount in the asset's unit, or in base units if the asset's decimals are not known."""
         unit = self.unit(asset)
-        words = f"{units:,} base units of {short_addresses(asset)}"
+        words = f"{number(units)} base units of {short_addresses(asset)}"
         if unit is not None:
             words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
         return f"{'+' if signed and units > 0 else ''}{words}"
@@ -128,7 +128,7 @@ class Known:
                 return self.amount(units, str(asset))
             time = time_words(name, units)
             beside = f' <span class="ltk-hint">{time}</span>' if time else ""
-            return Html(f"<code>{units:,}</code>{beside}")
+            return Html(f"<code>{number(units)}</code>{beside}")
         if value is None:
             return Html('<span class="ltk-hint">none</span>')
         if isinstance(value, str) and isinstance(layout, move.String):

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 
 import toolkit
 from tests.unit.plots import synthetic_run
@@ -709,8 +708,8 @@ def test_no_line_crosses_the_caption_above_it() -> None:
     assert all(y <= box.y0 + 1 for box in captions for x, y in tops if box.x0 < x < box.x1)
 
 
-def test_marks_have_the_room_beside_the_names_of_a_tall_legend() -> None:
-    """In small axes, the legend has a row for each call; causes are not left out for that."""
+def test_the_legend_of_levels_in_small_axes_leaves_room_for_them() -> None:
+    """A legend with every stratum took most of the height, and had no room for causes."""
     calls = {
         "vault share price": "0xfa17::vault::share_price",
         "desk quote": toolkit.ViewFunction("0xde5c::desk::quote", [10]),
@@ -722,15 +721,16 @@ def test_marks_have_the_room_beside_the_names_of_a_tall_legend() -> None:
     about = {"steps": run.steps, "levels": run.levels, "timeline": run.timeline}
     ax = gas_by_version(run.observations, **about, x="both", figsize=(4, 3))
     ax.figure.draw_without_rendering()
-    legends = [one for one in ax.get_children() if isinstance(one, Legend)]
-    boxes = [one.get_window_extent() for one in legends]
-    assert len(legends) == 2
-    named = {text.get_text() for one in legends for text in one.get_texts()}
+    legend = ax.get_legend()
+    named = {text.get_text() for text in legend.get_texts()}
+    assert {"vault share price", "desk quote", "order book depth", "deposits", "registrations"} <= named
+    assert not any("succeeding" in name for name in named)
     drawn = {
         Cause.of(mark.get_gid().removeprefix("change-")).label for mark in ax.lines if "change-" in str(mark.get_gid())
     }
     captioned = {text.get_text().split(" ", 1)[1] for text in artists(ax, "caption") if text.get_visible()}
     assert drawn <= named | captioned
-    texts = [text.get_window_extent() for one in legends for text in one.get_texts()]
+    texts = [text.get_window_extent() for text in legend.get_texts()]
     assert not any(one.overlaps(other) for n, one in enumerate(texts) for other in texts[:n])
-    assert all(box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
+    assert legend.get_window_extent().height < 0.5 * ax.get_window_extent().height

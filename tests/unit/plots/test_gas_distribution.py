@@ -33,6 +33,19 @@ def test_bars_count_succeeded_and_failed_executions() -> None:
     assert share == pytest.approx(float((~committed["success"].astype(bool)).mean()))
 
 
+def test_small_figures_have_a_row_for_each_schedule_of_three_calls() -> None:
+    """Without room for all, the title says how many calls are drawn."""
+    every = synthetic_run.observations()
+    committed = every[every["source"] == "committed"]
+    names = ["0xfa17::vault::deposit", "0xcafe::registry::register", "0x1::aptos_account::transfer"]
+    middle = int(committed["ledger_version"].median())
+    about = {"timeline": pd.DataFrame({"ledger_version": [middle], "kind": ["schedule"]}), "figsize": (4, 3)}
+    ax = gas_distribution(pd.concat([committed.assign(label=name) for name in names]), **about)
+    assert len(ax.get_yticklabels()) == 6
+    ax = gas_distribution(pd.concat([committed.assign(label=name) for name in [*names, "a::b"]]), **about)
+    assert "of 4 calls" in ax.get_title()
+
+
 def test_the_legend_has_the_colours_of_the_bars() -> None:
     """Without failures nothing needs a legend; with failures its two patches are those of a row."""
     frame = synthetic_run.observations()

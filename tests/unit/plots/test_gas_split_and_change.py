@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tests.unit.plots import synthetic_run
@@ -39,8 +40,8 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "transfer 100",
         "register a taken name",
-        "registrations\nsucceeding (last of 41)",
-        "registrations\nfailing (last of 11)",
+        "registrations\nsucceeding (last\xa0of\xa041)",
+        "registrations\nfailing (last\xa0of\xa011)",
     ]
     committed = synthetic_run.observations().query("source == 'committed'")
     last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
@@ -104,8 +105,13 @@ def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
     """The figure stays readable and says what it leaves out."""
     frame = pd.DataFrame({"label": [f"c{n}" for n in range(100)], "gas_before": 10, "gas_after": range(10, 110)})
     ax = gas_change(frame)
-    assert len(ax.get_yticklabels()) == 30
-    assert ax.get_title() == "The 30 largest of 100 gas changes"
+    assert len(ax.get_yticklabels()) == 26
+    assert ax.get_title() == "The 26 largest of 100 gas changes"
+    names = ["label", "part", "stratum", "gas_before", "gas_after"]
+    strata = [f"failing, abort code 0x{n:05x} (already exists), no new slots" for n in range(28)]
+    ax = gas_change(pd.DataFrame([("a", "io", stratum, 5, 50) for stratum in strata], columns=names))
+    assert len(ax.get_yticklabels()) == 12
+    assert ax.figure.get_figheight() < 8
 
 
 def test_hostile_labels_break_nothing() -> None:
@@ -143,17 +149,44 @@ def test_changes_without_causes_have_no_legend_of_causes() -> None:
 
 
 def test_strata_of_changes_are_whole_and_begin_with_their_outcome_in_small_figures() -> None:
-    """The way that a call takes is on a second line; above its row, its end is cut."""
-    kind = "failing, abort code 0x80001 (already exists), no new slots"
-    rows = [("registrations", part, kind, 5, 50, 3_501, 3_502) for part in ("execution", "io")]
+    """What several strata share is named with each; a row that is told apart by its part needs no stratum."""
+    kinds = "failing, abort code 0x80001 (already exists), no new slots", "succeeding, 1 new slot"
+    rows = [("registrations", "io", kind, 5, 50, 3_501, 3_502) for kind in kinds]
+    rows.append(("registrations", "storage", kinds[1], 400, 4_000, 3_501, 3_502))
     names = ["label", "part", "stratum", "gas_before", "gas_after", "version_before", "version_after"]
     frame = pd.DataFrame(rows, columns=names)
     wide, small = gas_change(frame), gas_change(frame, figsize=(4, 3))
-    assert {label.get_text().replace("\n", " ").partition("3,502 ")[2] for label in wide.get_yticklabels()} == {kind}
+    shown = [label.get_text().replace("\n", " ") for label in wide.get_yticklabels()]
+    parts = [f"registrations · {part} · 3,502" for part in ("io", "io", "storage")]
+    assert shown == [f"{parts[0]} {kinds[0]}", f"{parts[1]} {kinds[1]}", parts[2]]
     assert wide.yaxis.get_tick_params()["labelsize"] == mpl.rcParams["font.size"]  # on three lines, in the usual size
-    starts = [f"registrations · {part} · 3,502, failing" for part in ("execution", "io")]
-    names = [label.get_text() for label in small.get_yticklabels()]
-    assert all(name.startswith(start) for name, start in zip(names, starts, strict=True))
+    shown = [label.get_text().replace("\n", " ") for label in small.get_yticklabels()]
+    assert shown == [f"{parts[0]}, {kinds[0]}", f"{parts[1]}, {kinds[1]}", parts[2]]
+
+
+def intervals(ax: Axes) -> list[list[float]]:
+    """Return both ends of each interval that is drawn."""
+    found = ax.findobj(lambda artist: artist.get_gid() == "bounds")
+    return [segment[:, 0].tolist() for lines in found for segment in lines.get_segments()]
+
+
+def test_bounds_of_committed_calls_are_drawn() -> None:
+    """Those of a comparison are in percent of the fee, which with a refund is not gas; those of a step are in gas."""
+    names = ["label", "gas_before", "gas_after", "fee_change_low", "fee_change_high"]
+    found = [("a", 100, 2_000, -98.0, 7_400.0), ("b", 10, 20, 50.0, None), ("c", 10, 20, None, None)]
+    calls = pd.DataFrame(found, columns=names)
+    ax = gas_change(calls)
+    closed, unbounded = intervals(ax)
+    assert closed == [pytest.approx(2), pytest.approx(7_500)]
+    assert unbounded == [pytest.approx(15), pytest.approx(7_500)]  # to the right end, with an arrow
+    refunded = calls.assign(storage_fee_refund_octas_before=[0, 0, 0], storage_fee_refund_octas_after=[500, 0, 0])
+    assert len(intervals(gas_change(refunded))) == 1
+    step = pd.DataFrame([("a", 5, 44, 38.0, 40.0)], columns=[*names[:3], "change_low", "change_high"])
+    assert intervals(gas_change(step)) == [[43, 45]]
+    assert intervals(gas_change(calls[names[:3]])) == []
+    wide = gas_change(calls.iloc[:1], figsize=(4, 3))
+    wide.figure.draw_without_rendering()
+    assert wide.get_window_extent().x0 < 0.05 * wide.figure.bbox.width
 
 
 def test_the_largest_changes_are_those_that_their_labels_call_so() -> None:

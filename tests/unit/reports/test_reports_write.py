@@ -398,7 +398,7 @@ def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> 
     frame = made.observations[made.observations["source"] == "committed"]
     page = to_html.render(build(dataclasses.replace(made, observations=frame, steps=made.steps.iloc[:0])))
     assert "What gas is spent on" in page
-    assert "registrations, succeeding (last of 41)" in page
+    assert "registrations, succeeding (last\xa0of\xa041)" in page
     assert "Net cost" not in page
 
 
