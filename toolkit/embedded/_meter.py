@@ -282,7 +282,7 @@ class Meter:
         self._balance -= amount
 
     def check_limits(self) -> None:
-        """Raise `VmError` if execution gas, IO gas or storage fees exceed the schedule's limit."""
+        """Raise `VmError` if execution gas, io gas or storage fees exceed the schedule's limit."""
         for amount, parameter, status in (
             (self._execution, "txn.max_execution_gas", "EXECUTION_LIMIT_REACHED"),
             (self._io, "txn.max_io_gas", "IO_LIMIT_REACHED"),

@@ -61,7 +61,7 @@ _MAX_OPEN_STEPS = 3  # whose causes are shown at once; of more, only that of the
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 _COMMITTED = (
     "Committed transactions are compared with others of their kind: with the same outcome, and as many new slots, the "
-    "items of state that they create. Before and after are mean gas. Each part that changed (execution, IO, storage) "
+    "items of state that they create. Before and after are mean gas. Each part that changed (execution, io, storage) "
     "is one step; its change is a range that includes rounding."
 )
 
