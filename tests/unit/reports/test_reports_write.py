@@ -227,6 +227,7 @@ def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     assert ">2,503 gas schedule</text>" in page
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_kind_of_transaction_follows_the_call_that_it_is_of() -> None:
     """In the short table, how many others changed comes after it."""
     one = StepChange("a", "committed", 1, 10, 100, stratum="one slot")
