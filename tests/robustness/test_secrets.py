@@ -391,6 +391,7 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
     assert not all_leaks(texts)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_demo_ends_with_its_report_and_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
     """It starts anew beside the run of an earlier one; the key of the environment is in no file, output or log."""
     log_all(caplog)

@@ -266,9 +266,9 @@ def registered():
 @pytest.mark.parametrize(
     ("before", "plan", "after", "above"),
     [
-        ("0:-1", "3490:3500/3", "0:-1", 4999),
+        ("4000:-1", "3490:3500/3", "4000:-1", 4999),
         ("4000:4200", "-1", "4000:4200", 4200),
-        ("0:3600", "3490:3500/3", "0:3550", 3600),
+        ("3000:3600", "3490:3500/3", "3000:3550", 3600),
     ],
 )
 def test_a_committed_call_ends_at_its_own_version(registered, before, plan, after, above):
@@ -285,8 +285,8 @@ def test_a_committed_call_ends_at_its_own_version(registered, before, plan, afte
 
 def test_a_committed_call_has_its_own_range_and_causes(registered):
     """Views end at 4,000 on both sides; the schedule changed after the last transaction of the snapshot."""
-    old = taken(registered("0:3400", "4000"))
-    found = compare_snapshot(old, registered("0:3600", "4000"))
+    old = taken(registered("2400:3400", "4000"))
+    found = compare_snapshot(old, registered("2400:3600", "4000"))
     [row] = found.changed.itertuples()
     assert (row.label, row.version_before, row.cause) == ("register", 3400, Cause.SCHEDULE)
     assert 3502 < row.version_after <= 3600
@@ -295,17 +295,17 @@ def test_a_committed_call_has_its_own_range_and_causes(registered):
 
 def test_a_snapshot_is_of_the_last_version_that_it_read(registered):
     """Of views or transactions: a run on a node whose head is below it is of another ledger, or older."""
-    old = taken(registered("0:-1"))
+    old = taken(registered("4000:-1"))
     assert old.reached == {"embedded": 4999}
-    later = taken(registered("0:-1", "4000"))
+    later = taken(registered("4000:-1", "4000"))
     assert later.reached == old.reached
-    found = compare_snapshot(old, registered("0:-1", "4000"))
+    found = compare_snapshot(old, registered("4000:-1", "4000"))
     assert found.about[1].startswith(": embedded, version 4,999")
     assert not [note for note in found.warnings if "4,000" in note and "schedule" not in note]
     paid = [line for line in old.lines if line.source == "committed"]
     more = tuple(replace(line, cost=line.cost.model_copy(update={"last": 5005})) for line in paid)
     ahead = replace(old, lines=(*(line for line in old.lines if line not in paid), *more))
-    assert compare_snapshot(ahead, registered("0:-1")).unlike.keys() == {"embedded"}
+    assert compare_snapshot(ahead, registered("4000:-1")).unlike.keys() == {"embedded"}
 
 
 def test_all_transactions_of_a_ledger_that_began_again_are_new():
