@@ -52,13 +52,6 @@ def pytest_runtest_teardown() -> None:
         gc.collect(2 if collections >= gc.get_threshold()[2] else 1)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Collect all garbage once; pytest, which looks for errors of finalizers, would go through all objects five times."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of recorded answers beside the repository, or skip with the reason."""
