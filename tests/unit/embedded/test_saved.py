@@ -29,7 +29,7 @@ from toolkit.wire._on_chain import SUCCESS
 ROOT = Path(__file__).resolve().parents[3]
 
 APT = ["0x1::aptos_coin::AptosCoin"]
-VERSIONS = (0, 133, 250, 399)
+VERSIONS = (0, 233, 400, 599)
 ACCOUNTS = ("0x1", "0xa11ce", "0xcafe", "0xfa17", "0x7ade7", "0xdead")
 RESOURCES = (
     "0x1::account::Account",
@@ -96,10 +96,10 @@ def everyday(ledger):
     return [(one.version, one.hash, one.vm_status, one.output.charges, one.timestamp_us) for one in done]
 
 
-@pytest.fixture(scope="module", params=[None, 200], ids=["whole", "pruned"])
+@pytest.fixture(scope="module", params=[None, 250], ids=["whole", "pruned"])
 def pair(request, tmp_path_factory):
     """Return a seeded ledger and the one loaded from its file."""
-    ledger = Ledger.with_history(versions=400, window=request.param)
+    ledger = Ledger.with_history(versions=600, window=request.param)
     return ledger, reloaded(ledger, tmp_path_factory.mktemp("saved"))
 
 
@@ -116,7 +116,7 @@ def answers(url, ledger):
 
         yield get("")
         yield get("/estimate_gas_price")
-        for start in range(0, 400, 100):
+        for start in range(0, 600, 100):
             yield get("/transactions", start=start, limit=100)
         handle = ledger.view("0xcafe::registry::handle")[0][0]
         item = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record", "key": "alice"}
@@ -137,7 +137,7 @@ def answers(url, ledger):
             yield got(session.post(place, json=item, timeout=10))
         for account in ACCOUNTS:
             yield get(f"/accounts/{account}/transactions")
-        for version in range(ledger.oldest_version, 400, 50):
+        for version in range(ledger.oldest_version, 600, 50):
             yield get(f"/transactions/by_hash/{ledger.transaction(version).hash}")
             yield get(f"/blocks/by_height/{ledger.block_of(version).height}")
 
