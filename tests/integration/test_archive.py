@@ -224,24 +224,25 @@ def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
     assert [dict(row)["ledger_version"] for row in content(tmp_path)["transactions"]] == list(range(1_000))
 
 
-def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
-    """Before anything is read, and amid a sync before anything of it is stored."""
+def test_another_ledger_is_refused(node, tmp_path, monkeypatch):
+    """Amid a sync before anything of it is stored, and by a later sync before anything is read."""
     monkeypatch.setattr("toolkit.client._reads._PAUSES_S", ())
-    other = embedded.Ledger.with_history(seed=8, versions=LAST + 1, cache=True)
-    with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
-        before = (folder / "archive.json").read_bytes()
-        with pytest.raises(InputError, match=r"does not match the node \(.*expected transaction 2,299 to be"):
-            toolkit.sync(there, folder, progress=False)
-        assert (folder / "archive.json").read_bytes() == before
 
     def changed(self):
         if self._known.anchor.version == 399:
             raise LedgerChanged("another ledger")
 
-    monkeypatch.setattr("toolkit.client._reads.LedgerGuard.check", changed)
-    with pytest.raises(LedgerChanged):
-        toolkit.sync(node, tmp_path, "0:999", partition=200, progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("toolkit.client._reads.LedgerGuard.check", changed)
+        with pytest.raises(LedgerChanged):
+            toolkit.sync(node, tmp_path, "0:999", partition=200, progress=False)
     assert toolkit.Archive(tmp_path).state()["last_version"].tolist()[0] == 399
+    other = embedded.Ledger.with_history(seed=8, versions=400, cache=True)
+    with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
+        before = (tmp_path / "archive.json").read_bytes()
+        with pytest.raises(InputError, match=r"does not match the node \(.*expected transaction 399 to be"):
+            toolkit.sync(there, tmp_path, progress=False)
+        assert (tmp_path / "archive.json").read_bytes() == before
 
 
 def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatch):

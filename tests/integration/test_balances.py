@@ -95,7 +95,7 @@ def check(ledger: embedded.Ledger) -> Counter[str]:
 
 def test_balances_of_all_owners_of_a_history():
     """In the whole ledger and in parts of it, every change of every store has its row, also if the store is migrated."""
-    counts = check(embedded.Ledger.with_history(seed=1, versions=1_000))
+    counts = check(embedded.Ledger.with_history(seed=1, versions=1_000, cache=True))
     assert counts["rows from 0"] > 500
     assert not counts["not said"]
     assert counts["ended"] > 0

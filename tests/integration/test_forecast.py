@@ -79,7 +79,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench():
     """Return a bench of this module's own ledger."""
-    ledger = embedded.Ledger.with_history(seed=3, versions=600)
+    ledger = embedded.Ledger.with_history(versions=600, cache=True)
     ledger.fund("0xa11ce")
     ledger.commit("0xcafe::registry::register", "mine", sender="0xa11ce")
     with toolkit.connect(ledger, cache=None) as node:

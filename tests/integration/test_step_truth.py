@@ -187,7 +187,7 @@ def test_a_mixed_cause_has_its_parts(run):
 @pytest.fixture(scope="module")
 def other_ledger():
     """Return a ledger of another seed and length."""
-    return embedded.Ledger.with_history(seed=1, versions=1_000)
+    return embedded.Ledger.with_history(seed=1, versions=1_000, cache=True)
 
 
 def test_another_history_holds_too(other_ledger, tmp_path):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -96,6 +97,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         # asyncio refers to its tasks weakly: one that waits for ever, and whose client is gone, would be collected.
         self._serving: set[asyncio.Task[None] | None] = set()
+        self._idle: dict[tuple[str, int], list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]] = {}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="test-proxy", daemon=True)
         self._thread.start()
@@ -116,6 +118,8 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
+        for _, writer in chain(*self._idle.values()):
+            writer.close()
         # A connection that was being accepted makes a task more, and transports close some rounds after their task.
         while tasks := asyncio.all_tasks(self._loop):
             for task in tasks:
@@ -129,7 +133,7 @@ class Proxy:
         task = asyncio.current_task()
         self._serving.add(task)
         try:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
                 while (answer := await self._answer(reader)) != DROP:
                     writer.write(answer)
                     await writer.drain()
@@ -154,22 +158,34 @@ class Proxy:
         return wanted.encoded() if isinstance(wanted, ProxiedAnswer) else wanted
 
     async def _ask(self, request: ProxiedRequest) -> ProxiedAnswer:
-        host, port = self.upstream
-        reader, writer = await asyncio.open_connection(host, port, limit=_MAX_LINE_BYTES)
-        lines = [f"{request.method} {request.target} HTTP/1.1", f"host: {host}:{port}", "connection: close"]
+        host, port = place = self.upstream
+        idle = self._idle.setdefault(place, [])
+        lines = [f"{request.method} {request.target} HTTP/1.1", f"host: {host}:{port}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items() if name not in _NOT_FORWARDED]
         if request.method == "POST":
             lines.append(f"content-length: {len(request.body)}")
-        try:
-            writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
-            await writer.drain()
-            line, headers = await _head(reader)
-            body = await reader.read(-1)
-        finally:
-            writer.close()
-        if headers.get("transfer-encoding") == "chunked":
-            body = _dechunked(body)
-        return ProxiedAnswer(int(line.split()[1]), headers, body)
+        sent = "\r\n".join([*lines, "", ""]).encode("latin-1") + request.body
+        while True:
+            kept = bool(idle)
+            reader, writer = idle.pop() if kept else await asyncio.open_connection(host, port, limit=_MAX_LINE_BYTES)
+            try:
+                writer.write(sent)
+                await writer.drain()
+                line, headers = await _head(reader)
+                body = await _body(reader, headers)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                writer.close()
+                if not kept:
+                    raise
+                continue  # the node closed the connection, which was idle
+            except BaseException:
+                writer.close()
+                raise
+            if headers.get("connection") == "close":
+                writer.close()
+            else:
+                idle.append((reader, writer))
+            return ProxiedAnswer(int(line.split()[1]), headers, body)
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]]:
@@ -179,11 +195,12 @@ async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]]:
     return first, {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _dechunked(body: bytes) -> bytes:
+async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    if headers.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", 0)))
     parts = []
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        end = int(size, 16)
-        parts.append(rest[:end])
-        body = rest[end + 2 :] if end else b""
+    while size := int(await reader.readline(), 16):
+        parts.append(await reader.readexactly(size))
+        await reader.readline()
+    await reader.readline()
     return b"".join(parts)

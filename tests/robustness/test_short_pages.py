@@ -11,7 +11,7 @@ import toolkit
 from toolkit.client._http import RetryPolicy
 
 CALLS = {"register": {"committed": "0xcafe::registry::register"}}
-VERSIONS = "0:599"
+VERSIONS = "0:399"
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_no_committed_transaction_is_lost(proxy, whole, connect, change):
     """The run has the rows of the honest node, with the same digest."""
-    versions = "560:599" if change is CHANGES["one transaction an answer"] else VERSIONS
+    versions = "360:399" if change is CHANGES["one transaction an answer"] else VERSIONS
     proxy.change = change
     node = connect(proxy.url)
     run = toolkit.Study(node=node, calls=CALLS, versions=versions).run(progress=False)
@@ -78,7 +78,7 @@ def test_no_committed_transaction_is_lost(proxy, whole, connect, change):
     if versions == VERSIONS:
         assert run.digest == whole.digest
         frame = toolkit.fetch_transactions(node, versions=versions, progress=False).transactions
-        assert frame["ledger_version"].tolist() == list(range(600))
+        assert frame["ledger_version"].tolist() == list(range(400))
         assert frame["error_code"].isna().all()
 
 
@@ -110,22 +110,22 @@ def test_a_gap_is_a_row_and_is_read_again_by_the_same_command(proxy, whole, tmp_
 @pytest.mark.fault("pages that fail: no answer, an error, or invalid JSON", "the same command reads them again")
 @pytest.mark.parametrize("status", [503, 403, 200])
 def test_failed_pages_are_read_again_by_the_same_command(proxy, whole, tmp_path, status):
-    """Two of six pages fail, in any way: each gives a row, and later only those pages are read."""
+    """Two of four pages fail, in any way: each gives a row, and later only those pages are read."""
 
     def fail(request, answer):
-        if request.path == "/v1/transactions" and request.query["start"] in {"200", "400"}:
+        if request.path == "/v1/transactions" and request.query["start"] in {"100", "300"}:
             return replace(answer, status=status, body=b"<html>not now</html>")
         return None
 
     proxy.change = fail
     run = study(proxy.url).run(tmp_path, progress=False)
     failed = run.observations[run.observations["error_code"].notna()]
-    assert failed["ledger_version"].tolist() == [200, 400]
-    assert failed["error_message"].str.contains(r"transactions [24]00 to [24]99 were not read: ").all()
+    assert failed["ledger_version"].tolist() == [100, 300]
+    assert failed["error_message"].str.contains(r"transactions [13]00 to [13]99 were not read: ").all()
     proxy.change, before = None, len(proxy.requests)
     again = study(proxy.url).run(tmp_path, progress=False)
     starts = {request.query["start"] for request in proxy.requests[before:] if request.path == "/v1/transactions"}
-    assert starts == {"200", "400"}
+    assert starts == {"100", "300"}
     assert again.digest == whole.digest
 
 
@@ -148,12 +148,12 @@ def test_a_node_that_repeats_itself_ends(proxy, connect):
 
 def test_a_run_killed_between_blocks_of_pages_reads_only_what_is_missing(proxy, whole, tmp_path):
     """What is noted as missing stays noted while it is read again: an attempt that is broken off loses nothing."""
-    proxy.change = transactions_changed(lambda _, page: [one for one in page if int(one["version"]) not in {310, 450}])
+    proxy.change = transactions_changed(lambda _, page: [one for one in page if int(one["version"]) not in {310, 350}])
     study(proxy.url).run(tmp_path, progress=False)
     boom = transactions_changed(lambda request, page: page if request.query["start"] == "310" else None)
-    proxy.change = lambda request, answer: b"" if request.query.get("start") == "450" else boom(request, answer)
+    proxy.change = lambda request, answer: b"" if request.query.get("start") == "350" else boom(request, answer)
     second = study(proxy.url).run(tmp_path, progress=False)
-    assert second.manifest["nodes"][0]["committed_read"]["missing"] == [[450, 450]]
+    assert second.manifest["nodes"][0]["committed_read"]["missing"] == [[350, 350]]
     proxy.change = None
     assert study(proxy.url).run(tmp_path, progress=False).digest == whole.digest
 

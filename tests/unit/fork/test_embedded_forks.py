@@ -14,7 +14,7 @@ ALICE = "0xa11ce"
 
 @pytest.fixture(scope="module")
 def node():
-    with toolkit.connect(Ledger.with_history(versions=600)) as one:
+    with toolkit.connect(Ledger.with_history(versions=600, cache=True)) as one:
         yield one
 
 
@@ -63,7 +63,7 @@ def test_a_replay_does_not_apply_and_says_so(node):
 
 
 def test_a_copy_is_apart_from_its_ledger():
-    ledger = Ledger.with_history(versions=300)
+    ledger = Ledger.with_history(versions=300, cache=True)
     copy = ledger.copy(150)
     assert copy.transaction(150).hash == ledger.transaction(150).hash
     assert copy.digest() != ledger.digest()

@@ -136,7 +136,7 @@ def test_an_execution_ends_at_the_gas_limit_and_proves_nothing_then():
 
 @pytest.fixture(scope="module")
 def ledger():
-    return embedded.Ledger.with_history()
+    return embedded.Ledger.with_history(cache=True)
 
 
 @pytest.mark.parametrize(

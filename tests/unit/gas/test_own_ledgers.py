@@ -15,7 +15,7 @@ VAULT = "0xfa17::vault::share_price"
 
 @pytest.fixture(scope="module")
 def ledgers(tmp_path_factory) -> dict[str, Ledger]:
-    new = Ledger.with_history(seed=3, versions=400)
+    new = Ledger.with_history(versions=400, cache=True)
     return {"new": new, "saved": Ledger.load(new.save(tmp_path_factory.mktemp("saved") / "ledger"))}
 
 

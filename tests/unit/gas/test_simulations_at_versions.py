@@ -22,7 +22,7 @@ BUMP = toolkit.SimulationRequest(
 
 @pytest.fixture(scope="module")
 def node():
-    with toolkit.connect(Ledger.with_history(versions=600)) as one:
+    with toolkit.connect(Ledger.with_history(versions=600, cache=True)) as one:
         yield one
 
 

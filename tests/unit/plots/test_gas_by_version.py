@@ -571,7 +571,6 @@ def test_dates_are_utc_whatever_the_settings_are(x: str, monkeypatch: pytest.Mon
         monkeypatch.setenv("TZ", zone)
         with plt.rc_context({"timezone": zone}):
             ax = gas_by_version(frame, timeline=known, x=x)
-            ax.figure.canvas.draw()
             texts.append((shown_dates(ax), ax.xaxis.get_offset_text().get_text()))
     assert texts[0] == texts[1]
     assert texts[2] == texts[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ from toolkit.gas._sentences import lead_sentence, others_text, short_change, wei
 from toolkit.gas._steps import PartChange, StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
 from toolkit.reports import build
-from toolkit.reports._data import headline, notes
+from toolkit.reports._data import ReportData, headline, notes
 
 
 def run(**options) -> synthetic_run.Run:
@@ -23,9 +24,15 @@ def run(**options) -> synthetic_run.Run:
     return synthetic_run.Run(synthetic_run.observations(**options), synthetic_run.steps(**options))
 
 
+@cache
+def built() -> ReportData:
+    """The data of the made-up run, which tests only read."""
+    return build(run())
+
+
 def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> None:
     """The tenfold schedule step is one event of five calls, largest first, in the order they begin."""
-    data = build(run())
+    data = built()
     places = [(event.version_after, event.cause, len(event.changes)) for event in data.events]
     assert places == [
         (2_400, "state", 1),  # it begins first, at 125
@@ -41,13 +48,13 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
 
 def test_headline_says_which_when_how_much_and_why() -> None:
     """The first sentences answer the question the report is for; what limits it follows once, in the notes."""
-    first, second = headline(build(run()), visible)
+    first, second = headline(built(), visible)
     assert first == "5 of 10 calls: ×10 at version 2,503, when the gas schedule changed."
     assert (
         second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4,999; 2 without a change; "
         "2 read only once (no history); 1 not compared."
     )
-    assert notes(build(run()), visible) == [
+    assert notes(built(), visible) == [
         (
             "Committed transactions were observed but not compared, because the run is not complete; run its study into "
             "its folder to have them judged: 52 of registrations (gas from 60 to 606)."
@@ -121,7 +128,7 @@ def test_a_range_of_several_kinds_of_transaction_names_none_of_them() -> None:
 
 def test_the_headline_and_the_count_agree_on_what_is_uncertain() -> None:
     """Both are of the same changes: a call is uncertain if each of its changes is."""
-    data = build(run())
+    data = built()
     group = data.largest[0]
     some, *others = group.changes
     unsure = dataclasses.replace(some, uncertain=("it is night",))
@@ -133,7 +140,7 @@ def test_the_headline_and_the_count_agree_on_what_is_uncertain() -> None:
 
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
     """A report of many changes keeps those that weigh most, all calls together, by version."""
-    data = build(run())
+    data = built()
     assert [event.version_after for event in weightiest(data.events, 3)] == [2_400, 2_503, 3_901]
     born = next(event for event in data.events if event.version_after == synthetic_run.BORN)
     assert born.weight == 0
@@ -160,7 +167,7 @@ def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
 
 def test_calls_are_summed_up_exactly() -> None:
     """First, last, least and most gas, steps and failures of each call."""
-    calls = {call.label: call for call in build(run()).calls}
+    calls = {call.label: call for call in built().calls}
     book = calls["order book depth"]
     assert (book.first_gas, book.last_gas, book.min_gas, book.max_gas) == (7, 56, 7, 70)
     assert (book.steps, book.failures, book.readings) == (3, 74, 208)
@@ -191,7 +198,7 @@ def test_the_order_of_calls_is_the_studys() -> None:
 
 def test_splits_keep_octas_and_units_apart() -> None:
     """Fee, refund and net are octas; storage in units is the fee at the price."""
-    success, failure = build(run()).splits
+    success, failure = built().splits
     assert (success.gas_used, success.storage_fee_octas, success.storage_gas_units) == (998, 40_000, 400)
     assert success.net_octas == 94_200
     assert not failure.success
@@ -200,7 +207,7 @@ def test_splits_keep_octas_and_units_apart() -> None:
 
 def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
     """What the node refused, what failed on the ledger and what would fail are told apart."""
-    found = {group.failure: group for group in build(run()).failures}
+    found = {group.failure: group for group in built().failures}
     refused = found.pop(Failure.NOT_AVAILABLE)
     assert (refused.error_code, refused.status, refused.count) == ("invalid_input", 400, 74)
     assert (refused.first_version, refused.last_version) == (0, 1_806)
@@ -278,14 +285,14 @@ def test_an_empty_run_is_a_report_too() -> None:
 
 def test_calls_that_start_to_answer_have_no_percentage() -> None:
     """A call that becomes available is described in words."""
-    born = next(event for event in build(run()).events if event.version_after == synthetic_run.BORN)
+    born = next(event for event in built().events if event.version_after == synthetic_run.BORN)
     assert short_change(born.changes[0], visible).startswith("available from here, at ")
 
 
 def test_dates_are_those_of_one_ledger() -> None:
     """Known times are exact, times between them are marked; several nodes or a test ledger give no times."""
     frame = synthetic_run.observations()
-    dates = build(run()).dates
+    dates = built().dates
     first, last = (frame[frame["source"] == "committed"]["ledger_version"].agg(how) for how in ("min", "max"))
     assert (dates.of(int(first)), dates.of(int(first) + 1)) == ("2026-05-01", "≈ 2026-05-01")
     assert (dates.of(int(last) + 1), dates.between(0, int(last))) == ("", "until 2026-05-01")

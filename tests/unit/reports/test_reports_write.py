@@ -10,6 +10,7 @@ import io
 import json
 import re
 from datetime import UTC, datetime
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from toolkit.plots._style import inline_svg
 from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
+from toolkit.reports._data import ReportData
 from toolkit.reports._templates import code, prose
 from toolkit.reports._to_html import overview_calls
 from toolkit.reports._to_markdown import render_markdown
@@ -81,10 +83,16 @@ def made_up(*, hostile: bool = False) -> synthetic_run.Run:
     return synthetic_run.Run(synthetic_run.observations(rename=rename), steps, study, synthetic_run.record(**manifest))
 
 
+@cache
+def built() -> ReportData:
+    """The data of the made-up run, which tests only read."""
+    return build(made_up())
+
+
 @pytest.fixture(scope="module")
 def page() -> str:
     """The report of the made-up run."""
-    return to_html.render(build(made_up()))
+    return to_html.render(built())
 
 
 @pytest.fixture(scope="module")
@@ -227,12 +235,13 @@ def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     assert ">2,503 gas schedule</text>" in page
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_kind_of_transaction_follows_the_call_that_it_is_of() -> None:
     """In the short table, how many others changed comes after it."""
     one = StepChange("a", "committed", 1, 10, 100, stratum="one slot")
     changes = one, dataclasses.replace(one, label="b")
     group = StepGroup(6, 7, True, Cause.CODE, "", None, changes)
-    table = to_html.render(dataclasses.replace(build(made_up()), events=(group,))).partition("</table>")[0]
+    table = to_html.render(dataclasses.replace(built(), events=(group,))).partition("</table>")[0]
     assert table.index(">a<") < table.index("one slot") < table.index("1 more call")
 
 
@@ -374,7 +383,7 @@ def test_downloads_hold_the_frames_exactly(page: str) -> None:
     assert [link["download"] for link in links] == ["observations.csv.gz", "steps.csv.gz"]
     assert [link["data-csv"] for link in links] == ["observations.csv", "steps.csv"]
     text = gzip.decompress(base64.b64decode(links[0]["href"].partition(",")[2])).decode()
-    assert text == csv_table(to_arrow(build(made_up()).observations))
+    assert text == csv_table(to_arrow(built().observations))
     frame = synthetic_run.observations()
     read = pd.read_csv(io.StringIO(text), dtype="string")
     assert list(read.columns) == list(frame.columns)
@@ -386,7 +395,7 @@ def test_downloads_hold_the_frames_exactly(page: str) -> None:
 def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page names the option that writes it beside the page instead."""
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
-    text = to_html.render(build(made_up()))
+    text = to_html.render(built())
     assert "observations.csv is too large for this page" in text
     assert "in the Parquet files of the run" in text
     assert 'download="steps.csv.gz"' in text
@@ -405,7 +414,7 @@ def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> 
 @pytest.mark.usefixtures("no_figures")
 def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     """From more than 5 times the other parts on: their bars would be shorter than their numbers."""
-    data = build(made_up())
+    data = built()
     paid = data.paid.assign(execution_gas_units=6, io_gas_units=4, gas_unit_price=100)
     alone = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_001))
     together = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_000))
@@ -429,7 +438,7 @@ def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
 
 def test_a_simulation_after_the_judged_versions_is_not_in_the_first_figures() -> None:
     """At the head, far behind them, it would leave them a part of the axis."""
-    data = dataclasses.replace(build(made_up()), events=())
+    data = dataclasses.replace(built(), events=())
     last, head = data.span[1], "transfer"
     late = dataclasses.replace(data.calls[-1], label=head, first_version=last + 1, last_version=last + 1, judged=False)
     assert head not in overview_calls(dataclasses.replace(data, calls=(*data.calls[:2], late)))

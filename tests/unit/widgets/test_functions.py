@@ -36,7 +36,7 @@ class Pair(Module, address="0xbeef"):
 @pytest.fixture(scope="module")
 def node():
     """Return a node of a ledger with a contract that takes two signers."""
-    ledger = Ledger.with_history(versions=300)
+    ledger = Ledger.with_history(versions=300, cache=True)
     ledger.publish(Pair)
     with toolkit.connect(ledger) as made:
         yield made
