@@ -103,7 +103,7 @@ def gas_distribution(
     >>> from matplotlib.figure import Figure
     >>> paid = toolkit.fetch_transactions(toolkit.connect(), "-300:", progress=False)
     >>> toolkit.plots.gas_distribution(paid, ax=Figure().subplots()).get_xlabel()
-    'model gas (gas units)'
+    'model gas (gas units), logarithmic'
     """
     observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)

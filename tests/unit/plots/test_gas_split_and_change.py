@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal, texts
 from toolkit.plots import gas_breakdown, gas_change
@@ -264,3 +267,10 @@ def test_committed_transactions_that_pay_for_storage_have_a_bar_of_their_own() -
     frame = pd.DataFrame(paid, columns=columns).assign(gas_unit_price=100, success=True)
     split = breakdown(frame.assign(storage_fee_octas=[40_000 * (place % 4 == 0) for place in range(40)]))
     assert split[["count", "storage"]].to_numpy().tolist() == [[30, 0], [10, 400]]
+
+
+def test_the_versions_of_a_comparison_are_in_the_title() -> None:
+    """They are those that were asked for, not those of the last readings."""
+    run = toolkit.Run.open(Path(__file__).resolve().parents[3] / "data" / "samples" / "demo")
+    calls = toolkit.compare(run.at(3_000), run.at(4_000)).calls
+    assert gas_change(calls).get_title() == "Gas before and after: ledger versions 3,000 and 4,000"
