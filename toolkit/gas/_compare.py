@@ -398,8 +398,10 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
             between[place] = replace(step, changes=changes, node=row["node"] if several else "")
         rows.append(row | columns | _explained(steps))
     studies = [side.study for side in sides if side.study]
+    calls = frame_of_rows(COMPARISON, rows)
+    calls.attrs["versions"] = tuple(side.version if side.until is None else side.until for side in sides)
     return Comparison(
-        calls=frame_of_rows(COMPARISON, rows),
+        calls=calls,
         notes=tuple(notes),
         names=(first.name or "before", last.name or "after"),
         study=last.study,

@@ -817,7 +817,7 @@ class Run:
             The observation frame, without calls that have no observation by then. A simulation is assigned the head
             version at which it was made; a committed call is represented by its last transaction. `compare` recognizes
             the frame by its source, such as ``runs/x@1000`` in ``attrs["source"]``, and explains differences between
-            two versions by the steps of the run.
+            two versions by the steps of the run; ``attrs["ledger_version"]`` is `version`, or `last_version` if lower.
 
         Raises
         ------
@@ -835,4 +835,5 @@ class Run:
             ) from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
         found.attrs["source"] = f"{self.path.resolve()}@{at}" if at <= self.last_version else str(self.path.resolve())
+        found.attrs["ledger_version"] = min(at, self.last_version)
         return found

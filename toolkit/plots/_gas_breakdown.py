@@ -77,7 +77,8 @@ def gas_breakdown(
     Raises
     ------
     InputError
-        If `transactions` is not one of these or lacks a column, or `parts` or `colors` contains an unknown name.
+        If `transactions` is not one of these, lacks a column or has only views, or `parts` or `colors` contains an
+        unknown name.
 
     Examples
     --------
@@ -92,6 +93,10 @@ def gas_breakdown(
     observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
     if isinstance(parts, str) or not set(parts or ()) <= style.PART_COLOURS.keys():
         raise InputError(f"parts: expected a list of names from {', '.join(style.PART_COLOURS)}, got {parts!r:.80}")
+    if len(observations) and (observations["source"] == Source.VIEW).all():
+        raise InputError(
+            "gas_breakdown: expected simulations or committed transactions, got views: their gas has no parts"
+        )
     every = breakdown(observations)
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
     every = every[every[list(drawn)].sum(axis=1) > 0] if parts else every

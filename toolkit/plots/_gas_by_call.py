@@ -59,8 +59,9 @@ def gas_distribution(
     """Draw a histogram of gas for each call, one call per row.
 
     Each row has its own height scale: the tallest bar fills the row, and its share of the observations is beside the
-    row if there is room. A bar may hold several neighbouring values of gas. A tick marks the median, which is always an
-    observed value: for an even number of values, the lower of the middle two. A row says how many observations it has.
+    row if there is room. A bar may hold several neighbouring values of gas. A tick marks the median. A row says how
+    many observations it has. A reading of a view stands for the versions from it to the next reading, the last one for
+    its own, so that bars and median do not depend on where the readings are dense, as they are near steps.
     Simulations of one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn
     paler, as the legend explains. The axis is logarithmic if the most gas is at least 20 times the least.
 
@@ -70,7 +71,7 @@ def gas_distribution(
         As in `gas_by_version`.
     source : str, optional
         The source to draw; sources are never mixed. By default, the only source in the data, or ``committed`` if there
-        are several. For views (``view@version``), the distribution depends on which versions were read.
+        are several.
     timeline : DataFrame, optional
         A frame from `Run.timeline` or `toolkit.timeline`. Each change of the gas schedule starts a new row, so that no
         median mixes gas under different schedules.
@@ -102,7 +103,7 @@ def gas_distribution(
     >>> from matplotlib.figure import Figure
     >>> paid = toolkit.fetch_transactions(toolkit.connect(), "-300:", progress=False)
     >>> toolkit.plots.gas_distribution(paid, ax=Figure().subplots()).get_xlabel()
-    'model gas (gas units)'
+    'model gas (gas units), logarithmic'
     """
     observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)
@@ -114,7 +115,7 @@ def gas_distribution(
     by_call: dict[str, list[_Stretch]] = {}
     for series in found:
         by_call.setdefault(series.label, []).extend(_stretches(series, timeline))
-    read = source in READ_AT_VERSIONS  # whoever reads versions chooses how many: not a sample of all versions
+    read = source in READ_AT_VERSIONS  # whoever reads versions chooses how many
     weights = moved(found) if read else {call: sum(len(row.gas) for row in rows) for call, rows in by_call.items()}
     ranked = sorted(by_call, key=lambda call: -weights[call])
     names = [_row_name(row, counted=False) for those in by_call.values() for row in those]
@@ -125,7 +126,7 @@ def gas_distribution(
     colours = style.call_colours(found, colors)
     which = ("", " that vary most") if read else (" most frequent", "")
     cut = f": the {len(kept)}{which[0]} of {len(by_call):,} calls{which[1]}" if len(kept) < len(by_call) else ""
-    over = " over the versions read" if read else ""
+    over = " over ledger versions" if read else ""
     title = f"Distribution of gas{over}{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
@@ -142,11 +143,15 @@ def gas_distribution(
 
 
 class _Stretch(NamedTuple):
-    """The observations of a call between two changes of the gas schedule."""
+    """The observations of a call between two changes of the gas schedule.
+
+    Each has a weight: the number of versions for which a reading stands, and 1 for a transaction.
+    """
 
     series: CallSeries
     where: str
     gas: Floats
+    weights: Floats
     success: NDArray[np.bool_]
 
 
@@ -154,11 +159,15 @@ def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stret
     versions, gas, success = series.versions[series.answered], series.gas[series.answered], series.success
     starts = [] if timeline is None else time.schedule_versions(timeline, versions.min(), versions.max())
     ends = [0, *np.searchsorted(versions, starts), len(versions)]
+    weights = np.ones(len(versions))
+    if series.source in READ_AT_VERSIONS:  # up to the next reading, also one without gas, or the next schedule
+        bounds = np.unique([*series.versions, *starts, series.versions.max() + 1])
+        weights = bounds[np.searchsorted(bounds, versions, side="right")] - versions
     wheres = [f"before {starts[0]:,.0f}"] if starts else [""]
     wheres += [f"{start:,.0f} to {end - 1:,.0f}" for start, end in pairwise(starts)]
     wheres += [f"from {start:,.0f}" for start in starts[-1:]]
     return [
-        _Stretch(series, where, gas[first:end], success[series.answered][first:end])
+        _Stretch(series, where, gas[first:end], weights[first:end], success[series.answered][first:end])
         for where, (first, end) in zip(wheres, pairwise(ends), strict=True)
         if end > first
     ]
@@ -173,11 +182,13 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
     shares = []
     for place, row in enumerate(rows):
         placed = scale.transform(row.gas)
-        good, failed = (np.histogram(placed[chosen], edges)[0] for chosen in (row.success, ~row.success))
-        unit = tallest / max(int((good + failed).max()), 1)
+        good, failed = (
+            np.histogram(placed, edges, weights=row.weights * one)[0] for one in (row.success, ~row.success)
+        )
+        unit = tallest / (good + failed).max()
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
         # A bar is at the mean of its values: that of a single value is at the value, wherever the bins begin.
-        middle = np.histogram(placed, edges, weights=placed)[0][drawn] / (good + failed)[drawn]
+        middle = np.histogram(placed, edges, weights=row.weights * placed)[0][drawn] / (good + failed)[drawn]
         left, right = (scale.inverted().transform(middle + side * (edges[1] - edges[0])) for side in (-0.5, 0.5))
         foot = place + (0.45 if tallest == HEIGHT else 0.2)
         for part, count, bottom in (("succeeded", good, foot), ("failed", failed, foot - good[drawn] * unit)):
@@ -191,7 +202,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         name = "_nolegend_" if roomy else style.once(ax, "median")
         look = {"color": style.ink(), "markersize": 5, "markeredgewidth": 1.6, "clip_on": False, "label": name}
         ax.plot([median], [foot + 0.06 * (not named_above)], "|", gid="median", **look)
-        shares.append(f"{100 * (good + failed).max() / len(row.gas):.0f} %")
+        shares.append(f"{100 * (good + failed).max() / row.weights.sum():.0f} %")
     if roomy:
         style.write_ends(ax, shares, gid="share")
         header: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "size": "x-small"}
@@ -204,17 +215,21 @@ def _failed(ax: Axes, colour: Any) -> str:
 
 
 def _median(row: _Stretch) -> float:
-    return float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
+    """Return the weighted median: the mean of the middle two values if half of the weight is below each."""
+    order = np.argsort(row.gas, kind="stable")
+    below = 2 * np.cumsum(row.weights[order])
+    middle = (int(np.searchsorted(below, below[-1] / 2, side=side)) for side in ("left", "right"))
+    return float(np.mean([row.gas[order][place] for place in middle]))
 
 
 def _row_name(row: _Stretch, *, counted: bool) -> str:
     series = row.series
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
     unit = "transaction" if series.source == Source.COMMITTED else "reading"
-    counts = [plural(len(row.gas), unit), f"median {number(_median(row))}"] if counted else []
+    count = plural(len(row.gas), unit)
     if not counted:
-        return " · ".join(filter(None, [figure_text(series.name, 44), row.where + node, f"{len(row.gas):,}"]))
-    about = ", ".join(filter(None, [*counts, row.where])) + node
+        return " · ".join(filter(None, [figure_text(series.name, 44), row.where + node, count]))
+    about = ", ".join(filter(None, [count, f"median {number(_median(row))}", row.where])) + node
     return f"{figure_text(series.name, 44)}\n{about}"
 
 

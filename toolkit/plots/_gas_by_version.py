@@ -14,6 +14,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
+from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
 from toolkit.gas._sentences import stratum_text
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
@@ -82,7 +83,8 @@ def gas_by_version(
     Calls from the 13th on are grey. By default, only the 16 calls whose gas varies most are drawn; `calls` selects
     others, and `gas_heatmap` draws all calls. Axes too low to name them all have fewer, as the title says.
 
-    If all observations are at one version, each call has a row, and gas is on the x axis, unless `ax` shares it.
+    If all observations are at one version, or the frame is one of `Run.at`, each call has a row, and gas is on the x
+    axis, unless `ax` shares it.
 
     Parameters
     ----------
@@ -94,7 +96,8 @@ def gas_by_version(
     steps : DataFrame, optional
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause, which is named above the
         axes if there is room, else in the legend; a stretch of a drift, which is one row in `gas_change`, is only a
-        line. A step that was only narrowed to an interval is a band with a hollow mark in the middle. Known steps are
+        line. Marks of uncertain steps are hollow. A step that was only narrowed to an interval is a band with a hollow
+        mark in the middle. Known steps are
         in the lines of views, whichever versions were read. Marks for committed transactions are at the mean gas of the
         transactions compared.
     levels : DataFrame, optional
@@ -162,8 +165,9 @@ def gas_by_version(
     alone = (
         not isinstance(ax, Axes) or len(ax.get_shared_x_axes().get_siblings(ax)) == 1
     )  # otherwise, x is the version for all
-    if first == last and alone and any(series.answered.any() for series in found):
-        return _draw_at_version(found, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
+    at = observations.attrs.get("ledger_version", first if first == last else None)
+    if at is not None and alone and any(series.answered.any() for series in found):
+        return _draw_at_version(found, at, title, colors, ax=ax, figsize=figsize, xlabel=gas_label)
     every, looks = _labels(found), _looks(found, colors)
     most = style.row_limit(ax, figsize, MAX_ROWS_BY_DEFAULT if calls is None else len(every))
     found = most_moved(found, max(most, style.MAX_NAMED))
@@ -240,7 +244,7 @@ def _name_lines(
         layout.execute(style.figure_of(ax))
 
 
-def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Colors, **shape: Any) -> Axes:
+def _draw_at_version(found: Sequence[CallSeries], at: float, title: str | None, colors: Colors, **shape: Any) -> Axes:
     """Draw the gas of calls at one version, each in a row; `shape` is that of `drawing`."""
     every = [series for series in found if series.answered.any()]
     looks = _looks(found, colors)
@@ -249,7 +253,7 @@ def _draw_at_version(found: Sequence[CallSeries], title: str | None, colors: Col
     rows = every if len(every) <= most else largest[:most]
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} calls" if len(rows) < len(every) else ""
-        title = f"Gas at ledger version {_span(found)[0]:,.0f}{cut}"
+        title = f"Gas at ledger version {at:,.0f}{cut}"
     with style.drawing(title=title, height=1.2 + 0.3 * max(len(rows), 2), **shape) as axes:
         style.name_rows(axes, [_name(series) for series in rows], below=0.6, above=0.6)
         ends, said = [], []
@@ -601,15 +605,18 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame, *, size: float) -> None:
         bands = list(np.dstack([x.to_numpy(), y.to_numpy()]))
         look: dict[str, Any] = {"facecolors": style.cause_colour(Cause.of(cause)), "edgecolors": "none"}
         ax.add_collection(PolyCollection(bands, alpha=0.18, gid="unresolved", zorder=1.5, **look), autolim=False)
-    for key, group in marks.groupby(["exact", "cause"]):
-        exact, kind = bool(key[0]), Cause.of(key[1])
-        place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5, "clip_on": False}
-        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=0.8, **place)
+    for key, group in marks.groupby([marks["exact"] & marks["sure"], "cause"]):
+        filled, kind = bool(key[0]), Cause.of(key[1])
+        place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5 + filled / 2, "clip_on": False}
+        style.draw_marks(ax, group["x"], group["y"], kind, filled=filled, size=size, edge=size / 8, **place)
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of steps: ``x, y``, interval ``start..end``, gas ``before, after``, cause and stratum."""
-    if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
+    """Return the marks of steps: ``x, y``, interval ``start..end``, gas ``before, after``, cause, stratum, ``sure``."""
+    doubts = plain_columns(steps, ["uncertain"])["uncertain"] if "uncertain" in steps else [()] * len(steps)
+    steps = steps.assign(_uncertain=[bool(some) for some in doubts])
+    if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used, sure if one of them is
+        steps = steps.sort_values("_uncertain", kind="stable")
         keys = ["label", "node", "stratum", "way_gas", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
         steps = steps[~(steps["part"].notna() & again)]
@@ -618,7 +625,9 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     start, end = (steps[f"version_{side}"].astype(np.float64) for side in ("before", "after"))
     exact = steps["exact"].fillna(value=False).astype(bool)
     marks = pd.DataFrame({"label": steps["label"], "start": start, "end": end, "before": before, "after": after})
-    marks = marks.assign(exact=exact, cause=[str(Cause.of(cause)) for cause in steps["cause"]])
+    marks = marks.assign(
+        exact=exact, sure=~steps["_uncertain"], cause=[str(Cause.of(cause)) for cause in steps["cause"]]
+    )
     marks["stratum"] = steps.get("stratum", "")
     marks["x"], marks["y"] = end.where(exact, (start + end) / 2), after.where(exact, (before + after) / 2)
     return marks[marks["y"].notna()]
@@ -652,7 +661,8 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame, *
     unnamed = in_rows or not style.is_wide(ax)
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
-        ("between readings", not marks["exact"].all(), hollow),
+        ("between readings" + ", or uncertain" * (not marks["sure"].all()), not marks["exact"].all(), hollow),
+        ("uncertain", bool(marks["exact"].all() and not marks["sure"].all()), hollow),
         ("simulated", Source.SIMULATE in sources and len(sources) > 1, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources and len(sources) > 1, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),

@@ -85,9 +85,11 @@ def gas_change(
     if not isinstance(given, pd.DataFrame) or not {"label", "gas_before", "gas_after"} <= set(given.columns):
         raise InputError(f"gas_change: expected run.steps or comparison.calls, got {described(given)}")
     xlabel = style.gas_label(model=is_model(changes))
+    steps = len(changes)
     if set(STEP_COLUMNS) <= set(changes.columns):
         changes = merge_drift(changes)
-    known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
+    compared = changes["kind"] != Kind.NOT_COMPARED if "kind" in changes else True
+    known = changes[changes["gas_before"].notna() & changes["gas_after"].notna() & compared]
     names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
     known = known.assign(label=known["label"].map(names))
     placed = bool(known.duplicated(["label"]).any()) or "part" in known  # a call with one row needs no version
@@ -101,6 +103,8 @@ def gas_change(
     if title is None:
         all_drawn = len(rows) == len(known)
         title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} gas changes"
+        first, last = changes.attrs.get("versions", (0, 0))  # of the sides of a comparison; those of steps are in rows
+        title += f": ledger versions {first:,} and {last:,}" if first != last else ""
     rows = rows.sort_values("_uncertain", kind="stable")
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
@@ -113,10 +117,22 @@ def gas_change(
         if set(causes) - {None, Cause.UNKNOWN}:  # otherwise all changes have one colour, which needs no name
             for name, colour in colours.items():
                 axes.plot([], [], color=colour, linewidth=2.2, alpha=0.7, label=name)
-        left_out, noun = len(changes) - len(known), "call" if "kind" in changes else "change"
-        note = f"not drawn: {left_out:,} of {plural(len(changes), noun)}, without gas to compare" if left_out else ""
+        note = _note(changes, len(known), steps)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, note=note)
     return axes
+
+
+def _note(changes: pd.DataFrame, drawn: int, steps: int) -> str:
+    """Return which of the changes are not drawn, and why; steps of a drift are one change."""
+    if not (left_out := len(changes) - drawn):
+        return ""
+    if "kind" not in changes:
+        of = f"{plural(len(changes), 'change')}{f' ({steps:,} steps)' if steps > len(changes) else ''}"
+        return f"not drawn: {left_out:,} of {of}, without gas"
+    not_compared = int((changes["kind"] == Kind.NOT_COMPARED).sum())
+    counts = {"not compared": not_compared, "without gas": left_out - not_compared}
+    whys = [f"{count:,} {why}" for why, count in counts.items() if count]
+    return f"not drawn: {' and '.join(whys)}, of {plural(len(changes), 'call')}"
 
 
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
@@ -166,7 +182,9 @@ def _change_text(row: dict[str, Any]) -> str:
         return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
         low, high = row.get("lowest"), row.get("highest")
-        return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {number(after)}"
+        if count == 1:
+            return f"same gas{doubt}"
+        return f"{number(low)} to {number(high)} in {count:,} steps, back to {number(after)}"
     change = StepChange(row["label"], row.get("source") or "", count, before, after)
     return f"{short_change(change, figure_text)}{doubt}"
 

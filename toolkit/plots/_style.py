@@ -81,6 +81,7 @@ LINE, SMALL_LINE = 0.13, 0.11
 MIN_HEAD, MIN_MODULE, MIN_REST = 5, 2, 8
 WIDE_NAMES, NARROW_NAMES = 0.67, 0.5  # share of axes for the names beside their rows
 BESIDE: Mapping[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+HALF_MARK = 6  # points that clear the axis of a mark at the least gas
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -89,6 +90,7 @@ class CauseMark(NamedTuple):
 
     colour: str | None
     marker: str
+    scale: float = 1.0  # of its size: thin shapes are larger
 
 
 CAUSE_MARKS: Mapping[Cause, CauseMark] = {
@@ -96,7 +98,7 @@ CAUSE_MARKS: Mapping[Cause, CauseMark] = {
     Cause.CODE: CauseMark(BLUE, "D"),
     Cause.CONFIG: CauseMark(PURPLE, "p"),
     Cause.STATE: CauseMark(GREEN, "o"),
-    Cause.MIXED: CauseMark(ORANGE, "P"),
+    Cause.MIXED: CauseMark(ORANGE, "P", 1.4),
     Cause.NODE: CauseMark(SKY, "^"),
     Cause.UNEXPLAINED: CauseMark(None, "X"),
     Cause.UNKNOWN: CauseMark(GREY, "v"),
@@ -232,14 +234,15 @@ def call_dashes(found: Sequence[CallSeries]) -> dict[tuple[str, str], Any]:
     return {(one.label, one.node): DASHES[nodes[one.node] % len(DASHES)] for one in found}
 
 
-def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
-    """Draw marks of a cause: filled if the version of the change is known, otherwise hollow."""
+def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, filled: bool, size: float, edge: float, **where: Any) -> None:
+    """Draw marks of a cause: filled if the change and its version are known, otherwise hollow."""
     colour, back = cause_colour(cause), paper(ax)
-    face, line = (colour, back) if exact else (back, colour)
-    look: dict[str, Any] = {"markersize": size, "markeredgewidth": edge, "markerfacecolor": face}
-    look |= {"ls": "none", "marker": CAUSE_MARKS[cause].marker, "markeredgecolor": line}
+    face, line = (colour, back) if filled else (back, colour)
+    mark = CAUSE_MARKS[cause]
+    look: dict[str, Any] = {"markersize": size * mark.scale, "markeredgewidth": edge, "markerfacecolor": face}
+    look |= {"ls": "none", "marker": mark.marker, "markeredgecolor": line}
     ax.plot(x, y, **look, **where)
-    ax.plot([], [], label=once(ax, cause.label), **look | {"markersize": 6})  # in the legend, of the usual size
+    ax.plot([], [], label=once(ax, cause.label), **look | {"markersize": 6 * mark.scale})  # in the legend, usual size
 
 
 def legend_label(name: str) -> str:
@@ -488,7 +491,10 @@ def in_one_line(name: str, limit: int) -> str:
     _, dot, end = first.partition(" · ")
     first = shortened(first, max(limit - min(len(rest), MIN_REST) - 2, min(MIN_HEAD + len(dot + end), limit)))
     free = limit - len(first) - 2
-    return f"{first}, {rest if len(rest) <= free else rest[: free - 1] + ELLIPSIS}" if free > 1 else first
+    if len(rest) > free > 1:  # without its last options: half of an abort code says nothing
+        kept = rest[: free - 1]
+        rest = f"{kept[: kept.rfind(', ')] if ', ' in kept else kept}{ELLIPSIS}"
+    return f"{first}, {rest}" if free > 1 else first
 
 
 def shortened(name: str, limit: int) -> str:
@@ -525,7 +531,8 @@ def free_width(ax: Axes) -> float:
 def beside(ax: Axes) -> float:
     """Return the points that names and a label to the left of the axes take up."""
     tick_size = ax.yaxis.get_tick_params().get("labelsize") or size_of("ytick.label")
-    upright = 2 * size_of("axes.label") if ax.get_ylabel() else 0.0
+    label = ax.get_ylabel()
+    upright = (2 + 1.2 * label.count("\n")) * size_of("axes.label") if label else 0.0
     return CHARACTER * tick_size * longest_name(ax) + upright
 
 
@@ -534,7 +541,7 @@ def write_ends(ax: Axes, texts: Sequence[str], *, gid: str) -> None:
     size = "small" if row_space(ax) / len(texts) >= full_row(()) else "x-small"
     for place, text in enumerate(texts):
         write(ax, text, (1, place), gid=gid, offset=(6, 0), size=size, **BESIDE)
-    ax.margins(x=0.02)
+    ax.margins(x=max(0.02, HALF_MARK / (72 * room(ax))))
 
 
 def write(
@@ -614,6 +621,8 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
         axis.set_major_locator(LogTicks(least=1))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(NUMBERS)  # after the scale, which sets a formatter
+        label, upright = axis.get_label_text(), side == "y"  # upright, a line has the height of the axes only
+        axis.set_label_text(f"{label},{chr(10) if upright else ' '}logarithmic" if label else "")
     else:
         whole_ticks(axis)
     return log
@@ -645,10 +654,9 @@ class LogTicks(Locator):
 
 def gas_rows(ax: Axes, *values: Floats) -> None:
     """Scale the x axis of a figure with a row for each call: from 0, or logarithmic if gas has a wide range."""
-    log = gas_scale(ax, "x", np.concatenate(values))
-    if not log:
+    if not gas_scale(ax, "x", np.concatenate(values)):
         ax.update_datalim([(0, 0)])
-    lowest(ax, "x", float(log))
+        lowest(ax, "x", 0.0)
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = NUMBERS, characters: int = 0) -> None:

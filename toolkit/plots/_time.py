@@ -111,7 +111,7 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot
             line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
             ax.plot([mark.x, mark.x], [y, 1], transform=across, clip_on=False, gid="timeline-line", **line)
         place = {"transform": across, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
-        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=size, edge=0.6, **place)
+        draw_marks(ax, [mark.x], [y], mark.kind, filled=mark.exact, size=size, edge=0.6, **place)
 
 
 def known_times(

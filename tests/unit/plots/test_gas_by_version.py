@@ -22,7 +22,7 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
-from toolkit.plots._gas_by_version import LEVEL_COLUMNS, _joined, _level_name
+from toolkit.plots._gas_by_version import LEVEL_COLUMNS, _joined, _level_name, _marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -241,6 +241,28 @@ def test_unresolved_changes_are_bands_over_their_interval() -> None:
     assert mark.get_markerfacecolor() == "#ffffff"
 
 
+def test_uncertain_steps_are_hollow_and_the_legend_says_so() -> None:
+    """The parts of a stratum share a mark, which is filled if one of them is sure."""
+    plain = synthetic_run.steps()
+    doubts = [["few"] if cause == "code" else [] for cause in plain["cause"]]
+    ax = gas_by_version(synthetic_run.observations(), steps=plain.assign(uncertain=doubts))
+    [code], [schedule] = artists(ax, "change-code"), artists(ax, "change-schedule")
+    assert (code.get_markerfacecolor() == "#ffffff", schedule.get_markerfacecolor() == "#ffffff") == (True, False)
+    assert "uncertain" in [text.get_text() for text in ax.get_legend().get_texts()]
+    sure = gas_by_version(synthetic_run.observations(), steps=plain.assign(uncertain=[[]] * len(plain)))
+    assert "uncertain" not in [text.get_text() for text in sure.get_legend().get_texts()]
+    step = plain.iloc[[0, 0]].assign(part=["execution", "io"], stratum="s", uncertain=[["few"], []])
+    assert _marks(step)["sure"].tolist() == [True]
+
+
+def test_the_calls_of_a_run_at_a_version_have_rows() -> None:
+    """Their last readings are at several versions; the title has the version that was asked for."""
+    run = toolkit.Run.open(ROOT / "data" / "samples" / "demo")
+    at = run.at(run.last_version - 1)
+    assert len({*at["ledger_version"]}) > 1
+    assert gas_by_version(at).get_title() == f"Gas at ledger version {run.last_version - 1:,}"
+
+
 def test_captions_name_version_and_cause_without_colliding() -> None:
     """The step all calls share is captioned once, and no two captions overlap."""
     ax = gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps())
@@ -385,7 +407,8 @@ def test_gas_at_a_single_version_has_a_row_for_each_call() -> None:
     assert [mark.get_marker() for mark in artists(ax, "gas-point")] == ["o", "x"]
     assert ax.get_xlim()[0] == 0
     wide = gas_by_version(frame.assign(gas_used=[1, 5_000]))
-    assert (wide.get_xscale(), wide.get_xlim()[0]) == ("log", 1)
+    assert (wide.get_xscale(), wide.get_xlabel()) == ("log", "model gas (gas units), logarithmic")
+    assert 0.5 < wide.get_xlim()[0] < 1  # the mark at 1 is beside the axis
 
 
 def test_given_axes_are_drawn_on_and_nothing_else_is_made() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal, texts
 from toolkit.plots import gas_breakdown, gas_change
@@ -219,7 +222,14 @@ def test_calls_without_gas_to_compare_are_counted_below() -> None:
     found += [("c", "uncertain", "all transactions", 10, 1076, 10_620.2), ("d", "unchanged", None, 4, 4, 0.0)]
     axes = gas_change(pd.DataFrame(found, columns=names))
     assert texts(axes, "change") == ["+50\u202f%", "same gas", "×107.2, uncertain"]
-    assert texts(axes, "note") == ["not drawn: 1 of 4 calls, without gas to compare"]
+    assert texts(axes, "note") == ["not drawn: 1 not compared, of 4 calls"]
+    assert axes.get_title() == "Gas before and after"
+    calls = pd.DataFrame([*found, ("e", "removed", None, 5, None, None)], columns=names)
+    calls.attrs["versions"] = (3_400, 3_900)
+    axes = gas_change(calls.assign(gas_before=calls["gas_before"].fillna(1), gas_after=calls["gas_after"].fillna(2)))
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "d", "e", "c"]  # whatever gas b may have
+    assert gas_change(calls).get_title() == "Gas before and after: ledger versions 3,400 and 3,900"
+    assert texts(gas_change(calls), "note") == ["not drawn: 1 not compared and 1 without gas, of 5 calls"]
     nothing = gas_change(pd.DataFrame(found[1:2], columns=names))
     assert "no gas to compare" in [text.get_text() for text in nothing.texts]
 
@@ -257,3 +267,10 @@ def test_committed_transactions_that_pay_for_storage_have_a_bar_of_their_own() -
     frame = pd.DataFrame(paid, columns=columns).assign(gas_unit_price=100, success=True)
     split = breakdown(frame.assign(storage_fee_octas=[40_000 * (place % 4 == 0) for place in range(40)]))
     assert split[["count", "storage"]].to_numpy().tolist() == [[30, 0], [10, 400]]
+
+
+def test_the_versions_of_a_comparison_are_in_the_title() -> None:
+    """They are those that were asked for, not those of the last readings."""
+    run = toolkit.Run.open(Path(__file__).resolve().parents[3] / "data" / "samples" / "demo")
+    calls = toolkit.compare(run.at(3_000), run.at(4_000)).calls
+    assert gas_change(calls).get_title() == "Gas before and after: ledger versions 3,000 and 4,000"
