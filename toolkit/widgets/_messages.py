@@ -64,11 +64,10 @@ class Button(Struct, frozen=True):
 
 
 class Actions(Part, frozen=True):
-    """Buttons that send the message ``do``. If ``filtered``, there may be many, and a field selects some of them."""
+    """Buttons that send the message ``do``."""
 
     do: str = ""
     buttons: tuple[Button, ...] = ()
-    filtered: bool = False
 
 
 class Group(Part, frozen=True):
