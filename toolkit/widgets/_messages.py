@@ -122,6 +122,12 @@ def blank_of(part: Part) -> Any:
     return ""
 
 
+def label_of(part: Part, key: str) -> str:
+    """Return the label of the part with a key in a group or the groups in it; empty if there is none."""
+    fields = part.fields if isinstance(part, Group) else ()
+    return next(filter(None, (inner.label if step == key else label_of(inner, key) for step, inner in fields)), "")
+
+
 # what is shown around them -------------------------------------------------------------------------------------------
 
 
