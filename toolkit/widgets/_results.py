@@ -667,7 +667,8 @@ def _run_gas(observations: pd.DataFrame) -> Html:
         elif not gas or not series.success[series.answered][-1]:
             mine = (observations["label"] == series.label) & (observations["source"] == series.source)
             why = visible(reason_of(observations[mine].sort_values("ledger_version").iloc[-1]), _MAX_LARGE)
-            ends.append(f'<span class="ltk-bad">{Failure.SIMULATION if gas else Failure.READ}: {html.safe(why)}</span>')
+            why = html.safe(why).replace("_", "_<wbr>")  # the name of a status
+            ends.append(f'<span class="ltk-bad">{Failure.SIMULATION if gas else Failure.READ}: {why}</span>')
         elif len(gas) > 1:
             change = "no change" if gas[0] == gas[-1] else forms_of.relative_change(gas[0], gas[-1])
         rows.append((html.breakable(series.name), read, Html("<br>".join(ends)), change))
