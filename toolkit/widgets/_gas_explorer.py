@@ -483,6 +483,8 @@ class GasExplorer(functions.FunctionBuilder):
         if spans:  # of a range of transactions, all versions were read
             read = pd.concat([read, pd.Series([end for span in spans for end in span])])
         at = "no version" if run.observations.empty else version_words(simulated if read.empty else read)
+        further = sum(node.further_requests or 0 for node in run.record.nodes)
+        at += f", with {plural(further, 'read')} to locate the steps" if further else ""
         at += "" if read.empty or simulated.empty else f"; simulated at {version_words(simulated)}"
         return origin(at, run.record.finished_at, of="read")
 
@@ -667,9 +669,7 @@ def _outcome(run: Run) -> tuple[str, str]:
         return "hint", "No transactions were found in these versions."
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
-    further = sum(node.further_requests or 0 for node in run.record.nodes)
-    more = f" and {plural(further, 'read')} to locate them" if further else ""
-    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
+    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}"
     lost = failures_of(frame, steps)
     kind = "mixed" if {Failure.READ, Failure.SIMULATION} & lost.rows.keys() else "good"
     if is_one_version(frame):

@@ -603,7 +603,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed.run()
     assert mixed._status == Status(
         "good",
-        "3 steps in gas, from 9 observations and 26 reads to locate them; 1 not available before version 14.",
+        "3 steps in gas, from 9 observations; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
     assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
@@ -715,7 +715,8 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 steps in gas at 1 version, from 4 observations and 20 reads to locate them."
+    assert form._status.text == "2 steps in gas at 1 version, from 4 observations."
+    assert "versions 3,000 and 4,000, with 20 reads to locate the steps, read " in form._origin
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20
     form.close()
