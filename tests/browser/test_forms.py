@@ -220,7 +220,7 @@ def test_calls_run_in_order_on_a_fork(form, shots):
     page.get_by_label("Version", exact=True).fill("3000")
     page.get_by_role("button", name="Run this call first, then another").click()
     before = page.get_by_role("group", name="Calls that run before this one").get_by_role("button")
-    expect(before).to_contain_text("0xfa17::vault::deposit from alice")
+    expect(before).to_contain_text("0xfa17::vault::deposit(1000) from alice")
     page.get_by_role("tab", name="curl").click()
     expect(page.get_by_role("button", name=re.compile("^Copy"))).to_have_count(0)  # there is only a reason
     page.get_by_label("amount u64").fill("7")

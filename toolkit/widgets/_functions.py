@@ -440,6 +440,10 @@ _AMOUNTS: dict[str, Amount] = {
 }
 
 
+# Aborts of the framework that concern the amount of a transfer: the balance does not cover it.
+BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
+
+
 def amount_of(function: str, types: Sequence[str], arguments: Sequence[Any]) -> tuple[int, str] | None:
     """Return the position of the argument that has the amounts, and their asset; None if either is not known.
 

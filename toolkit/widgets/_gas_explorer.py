@@ -40,9 +40,10 @@ from toolkit.widgets._form import is_given_up
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import read_plan
-from toolkit.widgets._results import is_one_version, run_pages, version_words
+from toolkit.widgets._results import is_one_version, reason_of, run_pages, version_words
 from toolkit.widgets._state import Answer, Answered, Noted, Pressed
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._aborts import Abort
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
@@ -57,11 +58,15 @@ _READS_LABELS: dict[Reads, str] = {
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 # A change that was undone between two readings is not seen: the plan says what it reads.
-_PLANS = {"search": "a sample, then exactly where gas changes", "these": "each of these versions"}
+_PLANS = {
+    "search": "a sample, then exactly where gas changes",
+    "these": "these versions, then exactly where gas changes",
+}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 # Keys of a call that have a field.
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}
+_OF_SENDER = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "SENDING_ACCOUNT")  # parts of names of statuses
 _KEPT = ("title", "requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
 _MAX_LISTED = 10  # calls that a saved notebook lists above the result
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
@@ -246,8 +251,7 @@ class StudyState(functions.FunctionState):
         """Return the versions of the study, or None; errors and missing entries are added to `found`."""
         draft, last = self.entries, None if self.given is None else self.given.versions
         typed = draft.span.strip()
-        # At the head, the fields of the versions are not shown.
-        if self.at_head or (last is not None and (draft.plan, draft.span) == _typed_versions(last)):
+        if self.at_head:  # the fields of the versions are not shown
             return last or VersionChoice(find_steps="0:-1")
         if not typed:
             found.missing["span"] = "enter versions, such as 0:-1"
@@ -257,13 +261,25 @@ class StudyState(functions.FunctionState):
         found.add(mine)
         if plan is None:
             return None
-        if draft.plan == "these":
-            return validated(partial(VersionChoice, plan=plan), found, "span")
-        if not isinstance(plan, str) or listed_versions(plan) or not VersionPlan.parse(plan).is_range:
-            found.errors["span"] = f"a search reads a range, such as 0:-1; for others, choose {_PLANS['these']!r}"
+        if last is not None and (draft.plan, draft.span) == _typed_versions(last):
+            return last
+        if draft.plan == "search" and not _is_span(plan):
+            found.errors["span"] = "a sample needs a range, such as 0:-1; for others, choose `these versions` below"
             return None
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
-        return validated(partial(VersionChoice, find_steps=plan, **bounds), found, "span")
+        written = {"plan": plan} if draft.plan == "these" else {"find_steps": plan, **bounds}
+        return validated(partial(VersionChoice, **written), found, "span")
+
+    def blamed(self, call: Call, status: str) -> str:
+        """Return the path of the entry that the status of a failed simulation concerns; empty if it is not known."""
+        abort = Abort.find(status)
+        if abort is None:
+            return "sender" if any(name in status for name in _OF_SENDER) else ""
+        amount = functions.amount_of(call.function, call.type_arguments, call.arguments)
+        place = amount[0] if amount is not None and (abort.module, abort.code) in functions.BALANCE_TOO_LOW else None
+        if len(call.arguments) == 1 and abort.sentence:
+            place = 0  # a single argument decides what the contract refuses
+        return "function" if place is None else f"arguments.{place}" if self.entries.arguments else "arguments"
 
     @property
     def at_head(self) -> bool:
@@ -314,6 +330,14 @@ class StudyState(functions.FunctionState):
 
 
 INCOMPLETE = "Complete or remove this call first."
+
+
+def _is_span(typed: Any) -> bool:
+    """Return whether a plan is a range of more than one version."""
+    if not isinstance(typed, str) or listed_versions(typed):
+        return False
+    plan = VersionPlan.parse(typed)
+    return plan.is_range and plan.first != plan.last
 
 
 def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
@@ -459,6 +483,8 @@ class GasExplorer(functions.FunctionBuilder):
         if spans:  # of a range of transactions, all versions were read
             read = pd.concat([read, pd.Series([end for span in spans for end in span])])
         at = "no version" if run.observations.empty else version_words(simulated if read.empty else read)
+        further = sum(node.further_requests or 0 for node in run.record.nodes)
+        at += f", with {plural(further, 'read')} to locate the steps" if further else ""
         at += "" if read.empty or simulated.empty else f"; simulated at {version_words(simulated)}"
         return origin(at, run.record.finished_at, of="read")
 
@@ -466,7 +492,7 @@ class GasExplorer(functions.FunctionBuilder):
         """Show the fields of one of these calls."""
         now = self._now
         status = now.status if now.busy else parts.Status()
-        self._learn(calls=calls, entries=now.with_calls(calls, place).entries, strict=False, status=status)
+        self._learn(calls=calls, entries=now.with_calls(calls, place).entries, strict=False, refused={}, status=status)
 
     def _open_call(self, call: Call, versions: str = "") -> None:
         """Select a call, adding it to the study if it is missing; `versions` are those of a study without calls."""
@@ -525,8 +551,8 @@ class GasExplorer(functions.FunctionBuilder):
             stopping = self._stopping = threading.Event()
         try:
             with self._busy_while("Running"):
-                self._learn(ledger=None)  # the head may have moved, and the run reads it
-                study = self.study if not self._apply(Pressed()).errors else None
+                found = self._find_version()  # the head may have moved
+                study = self.study if found and not self._apply(Pressed()).errors else None
                 if study is not None:
                     self._note(unfinished=True)
                     self._run(study, stopping)
@@ -563,7 +589,9 @@ class GasExplorer(functions.FunctionBuilder):
         if run is not None:
             self._apply(Answered(Answer(result=run, asked=study.digest)))
         if run is not None and run.complete:
-            self._say(*_outcome(run))
+            with self._locked():
+                self._mark_failure(run)
+                self._say(*_outcome(run))
             self._remember()
         elif isinstance(failure, ToolkitError) and not stopping.is_set():
             self._blame_study(failure)
@@ -572,6 +600,17 @@ class GasExplorer(functions.FunctionBuilder):
             self._say("bad", f"Stopped after {count}{'.' if run is None else ', which the result contains.'}")
         if isinstance(failure, KeyboardInterrupt):
             raise failure
+
+    def _mark_failure(self, run: Run) -> None:
+        """Show why the simulation in the fields would fail at the entry that its status concerns."""
+        call, rows = self._now.calls[int(self._now.entries.chosen)], run.observations
+        if call is None or call.kind != "simulate":
+            return
+        lost = rows[(rows["fingerprint"] == call.fingerprint) & ~rows["success"].fillna(value=True).astype(bool)]
+        for row in lost[lost["error_code"].isna()].tail(1).to_dict("records"):
+            path = self._now.blamed(call, row["vm_status"])
+            if path:
+                self._refuse(path, f"{reason_of(row)}.")
 
     def _show_progress(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
         """Show how far a run is, and end it if it has been stopped or abandoned."""
@@ -630,9 +669,7 @@ def _outcome(run: Run) -> tuple[str, str]:
         return "hint", "No transactions were found in these versions."
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
-    further = sum(node.further_requests or 0 for node in run.record.nodes)
-    more = f", and {plural(further, 'more read')} to find the versions" if further else ""
-    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
+    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}"
     lost = failures_of(frame, steps)
     kind = "mixed" if {Failure.READ, Failure.SIMULATION} & lost.rows.keys() else "good"
     if is_one_version(frame):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import cleaned, short_addresses, utc
+from toolkit._present.text import cleaned, short_addresses, utc, visible
 from toolkit.client import _http as http
 from toolkit.wire import EntryFunction
+from toolkit.wire._models import wire_argument
 from toolkit.wire._requests import called_by
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100  # rows of a frame that a page shows; more make the page slow
 _NOTHING = "\N{EN DASH}"
+_MAX_ARGUMENTS = 60  # characters of the arguments of a call: two lines of a column
 _MAX_TEXT = 20_000  # characters of a value; more make the page slow
 
 
@@ -57,7 +60,10 @@ def number(value: int | None, unit: str = "") -> str | None:
 def called_words(request: SimulationRequest, names: Mapping[str, str]) -> str:
     """Describe a request by what it calls and its sender, who may have one of the `names`."""
     payload = called_by(request.payload)
-    what = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
+    what = f"a {type(payload).__name__} payload"
+    if isinstance(payload, EntryFunction):
+        given = (one if isinstance(one, str) else json.dumps(one) for one in map(wire_argument, payload.arguments))
+        what = f"{payload.function}({visible(short_addresses(', '.join(given)), _MAX_ARGUMENTS)})"
     return f"{short_addresses(what)} from {names.get(request.sender) or short_addresses(request.sender)}"
 
 

@@ -64,11 +64,10 @@ class Button(Struct, frozen=True):
 
 
 class Actions(Part, frozen=True):
-    """Buttons that send the message ``do``. If ``filtered``, there may be many, and a field selects some of them."""
+    """Buttons that send the message ``do``."""
 
     do: str = ""
     buttons: tuple[Button, ...] = ()
-    filtered: bool = False
 
 
 class Group(Part, frozen=True):
@@ -121,6 +120,12 @@ def blank_of(part: Part) -> Any:
         case Group():
             return {step: blank_of(inner) for step, inner in part.fields}
     return ""
+
+
+def label_of(part: Part, key: str) -> str:
+    """Return the label of the part with a key in a group or the groups in it; empty if there is none."""
+    fields = part.fields if isinstance(part, Group) else ()
+    return next(filter(None, (inner.label if step == key else label_of(inner, key) for step, inner in fields)), "")
 
 
 # what is shown around them -------------------------------------------------------------------------------------------

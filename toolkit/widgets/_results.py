@@ -37,6 +37,7 @@ from toolkit.widgets._changes import (
 from toolkit.widgets._html import MAX_ROWS, Html
 from toolkit.widgets._messages import Page
 from toolkit.wire import EntryFunction
+from toolkit.wire._aborts import Abort
 from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
@@ -58,11 +59,12 @@ _MAX_FAILURES = 20  # kinds of failures that are listed
 _SIZE = (4.8, 3.6)  # of the figure of a run, in inches
 _TALL = 4.6  # if kinds of committed transactions are in its legend
 _MAX_OPEN_STEPS = 3  # whose causes are shown at once; of more, only that of the largest
+_ENDS = (("Before", "After"), ("Total before", "Total after"))
 _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 _COMMITTED = (
     "Committed transactions are compared with others of their kind: with the same outcome, and as many new slots, the "
-    "items of state that they create. Before and after are mean gas. Each part that changed (execution, io, storage) "
-    "is one step; its change is a range that includes rounding."
+    "items of state that they create. The totals before and after are mean gas of the nearest transactions. Each part "
+    "that changed (execution, io, storage) is one step; its change is a range that includes rounding."
 )
 
 # simulations ---------------------------------------------------------------------------------------------------------
@@ -114,10 +116,11 @@ def _sequence_page(runs: Sequence[tuple[Simulation, str]], names: Mapping[str, s
     for place, (one, reason) in enumerate(runs):
         word, kind = ("Success", "good") if one.success else (reason, "bad")
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
-        rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
+        call = html.breakable(html.called_words(one.request, names))
+        rows.append((place + 1, call, badge, html.number(one.gas_used)))
     total = html.number(sum(one.gas_used for one, _ in runs))
     rows.append(("", Html("<b>All calls</b>"), "", Html(f"<b>{total}</b>")))
-    columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
+    columns = {"#": "number", "Call": "wide", "Outcome": "", "Gas used": "number"}
     failed = sum(not one.success for one, _ in runs)
     listed = html.page(html.table(columns, rows, "Calls on one fork, in order"))
     return Page("Sequence", listed, len(runs), failed=failed, kept=True)
@@ -662,7 +665,10 @@ def _run_gas(observations: pd.DataFrame) -> Html:
             read = plural(len(gas), "transaction")
             ends = [forms_of.version_range(min(gas), max(gas))] if gas else []
         elif not gas or not series.success[series.answered][-1]:
-            ends.append(f'<span class="ltk-bad">{Failure.SIMULATION if gas else Failure.READ}</span>')
+            mine = (observations["label"] == series.label) & (observations["source"] == series.source)
+            why = visible(reason_of(observations[mine].sort_values("ledger_version").iloc[-1]), _MAX_LARGE)
+            why = html.safe(why).replace("_", "_<wbr>")  # the name of a status
+            ends.append(f'<span class="ltk-bad">{Failure.SIMULATION if gas else Failure.READ}: {why}</span>')
         elif len(gas) > 1:
             change = "no change" if gas[0] == gas[-1] else forms_of.relative_change(gas[0], gas[-1])
         rows.append((html.breakable(series.name), read, Html("<br>".join(ends)), change))
@@ -670,6 +676,13 @@ def _run_gas(observations: pd.DataFrame) -> Html:
     if any(change for *_, change in rows):
         columns["Change"] = "number"
     return html.table(columns, [row[: len(columns)] for row in rows], "Gas of each call")
+
+
+def reason_of(observation: Mapping[str, Any] | pd.Series) -> str:
+    """Return why an observation failed: the contract's reason, or else the status or the node's message."""
+    words = observation["vm_status"] if pd.isna(observation["error_message"]) else observation["error_message"]
+    abort = Abort.find(str(words))
+    return (abort and abort.reason) or str(words)
 
 
 def _run_steps(run: Run, named: Callable[[str], str]) -> Html:
@@ -743,8 +756,10 @@ def _step_details(group: StepGroup, named: Callable[[str], str]) -> str:
         for change, name in zip(group.changes, sentences.change_names(group.changes, _name), strict=True)
     ]
     text = _name(named(sentences.evidence_text(group)), sentences.MAX_EXPLANATION) or sentences.group_text(group, _name)
-    columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
+    # A row may be one part of the gas of transactions; its columns hold the total.
+    total = any(change.parts for change in group.changes)
+    columns = {"Call": "", **dict.fromkeys(_ENDS[total], "number"), "Change": ""}
     time = [] if group.time is None else [f"ledger time {group.time:%Y-%m-%d %H:%M:%S} UTC"]
     about = [*time, *([] if group.transaction_hash is None else [html.short_id(group.transaction_hash)])]
-    listed = html.table(columns, rows, "Gas before and after") if len(rows) > 1 or group.changes[0].parts else ""
+    listed = html.table(columns, rows, "Gas before and after") if len(rows) > 1 or total else ""
     return f"<p>{text[:1].upper()}{text[1:]}.</p>{html.paragraph(Html(', '.join(about)))}{listed}"

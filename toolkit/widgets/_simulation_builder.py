@@ -397,8 +397,6 @@ _CAUSES = {
     "LINKER_ERROR": ("function",),
 }
 _CANNOT_PAY, _BELOW_MIN = "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
-# Aborts of the framework that concern the amount of a transfer: the balance does not cover it.
-_BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
 
 
 class Failure(Struct, frozen=True):
@@ -485,7 +483,8 @@ def _first_shown(paths: Iterable[str], draft: SimulationDraft) -> str:
 def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
     """Return the position, units and asset of the amount that the balance does not cover; None for another failure."""
     abort, call = simulation.transaction.abort, called_by(simulation.request.payload)
-    if abort is None or (abort.module, abort.code) not in _BALANCE_TOO_LOW or not isinstance(call, wire.EntryFunction):
+    too_low = abort is not None and (abort.module, abort.code) in functions.BALANCE_TOO_LOW
+    if not too_low or not isinstance(call, wire.EntryFunction):
         return None
     types = [str(move.parse_type_tag(name)) for name in call.type_arguments]
     amount = functions.amount_of(call.function, types, call.arguments)

@@ -19,7 +19,7 @@ from toolkit._present.text import cleaned
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._messages import FieldMessages, Group, Hits, Progress, Status
+from toolkit.widgets._messages import FieldMessages, Group, Hits, Progress, Status, label_of
 
 _MAX_RECENT = 5  # results that are compared: more columns are hard to read
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{1,64}\b(?!::)")  # not the account of a module or type
@@ -302,7 +302,10 @@ class FormState:
             return ""
         if self.request is None or not wrong:
             return UNFILLED
-        return f"{FAILS}: {next(iter(wrong.values()))}" if self.made_from.seq == self.entries.seq else OUTDATED
+        if self.made_from.seq != self.entries.seq:
+            return OUTDATED
+        label = label_of(self.fields, next(iter(wrong)).partition(".")[0])
+        return f"{FAILS}: see {label}." if label else f"{FAILS}."
 
     @property
     def messages(self) -> FieldMessages:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _MAX_KEYS = 100  # buttons; the browser slows down with thousands of them
+_MAX_UNFILTERED = 3  # keys of a list that needs no filter
 _MAX_KEY = 60  # characters, so that a button fits in a narrow form
 _TYPES = ("key_type", "value_type")
 _NO_KEYS: dict[str, Any] = {"found_keys": None, "keys_said": ""}
@@ -61,6 +62,7 @@ class TableItemDraft(ValuesDraft, frozen=True):
     key_type: str = ""
     value_type: str = ""
     key_range: str = "-1000:"
+    key_filter: str = ""
 
 
 class KnownTable(NamedTuple):
@@ -268,22 +270,34 @@ class TableItemState(ReadState):
     def _key_list(self) -> parts.Group:
         """Return the controls that list the keys that transactions changed."""
         hint = "-1000: for the last 1,000, or 100:200; nodes cannot list a table's keys, so these are searched for them"
-        keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
-        buttons = []
-        for place, row in enumerate(keys[:_MAX_KEYS]):
-            ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
-            key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
-            buttons.append(parts.Button(f"{key} ({ended})", place))
-        note = f"the latest {_MAX_KEYS} keys; in Python, found_keys has all keys" if len(keys) > _MAX_KEYS else ""
-        caption = "Keys, most recently changed first"
-        listed = parts.Actions(caption, do="pick", buttons=tuple(buttons), filtered=True, hint=note)
+        said = parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),), hint=self.keys_said)
         return parts.group(
             ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:", hinted=True)),
-            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),), hint=self.keys_said)),
-            *([("", listed)] if buttons else []),
+            ("", said),
+            *self._found_keys(),
             label="Find keys in transactions",
             fold=True,
         )
+
+    def _found_keys(self) -> list[tuple[str, parts.Part]]:
+        """Return a button for each key that was found and has the words of the filter, and the filter if needed."""
+        if self.found_keys is None or self.found_keys.empty:
+            return []
+        words, total = self.entries.key_filter.lower().split(), len(self.found_keys)
+        hits: list[int] = list(range(total))
+        if words:
+            texts = [f"{text} {short_addresses(text)}".lower() for text in map(_key_text, self.found_keys["key"])]
+            hits = [place for place in hits if all(word in texts[place] for word in words)]
+        buttons = []
+        for place, row in zip(hits, self.found_keys.iloc[hits[:_MAX_KEYS]].itertuples(), strict=False):
+            ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
+            key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
+            buttons.append(parts.Button(f"{key} ({ended})", place))
+        listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons))
+        first = f"; the {_MAX_KEYS} changed last are below" if len(hits) > _MAX_KEYS else ""
+        hint = f"{len(hits):,} of {plural(total, 'key')}{first}"
+        shown = parts.Text("Filter", hint=hint, placeholder="part of a key")
+        return [*([("key_filter", shown)] if total > _MAX_UNFILTERED else []), *([("", listed)] if buttons else [])]
 
 
 class TableItemBuilder(ReadBuilder):

@@ -135,10 +135,7 @@ function render({ model, el }) {
     );
     const hint = node.hint && make("span", { class: "ltk-hint", text: node.hint });
     const about = { role: "group", "aria-label": node.label, class: "ltk-choices" };
-    if (!node.filtered) return make("div", about, ...buttons, hint);
-    const choice = make("div", {}, make("div", { ...about, "data-list": true }, ...buttons), hint);
-    filters(choice, node.do, "part of a name");
-    return choice;
+    return make("div", about, ...buttons, hint);
   }
 
   function drawGroup(node, path, words) {
@@ -146,8 +143,9 @@ function render({ model, el }) {
     const parts = (node.fields || []).map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
     if (node.fold) {
       const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
-      const act = fold.querySelector(":scope > .ltk-choices button"); // what the entries of the section are for
       fold.addEventListener("keydown", (event) => {
+        const buttons = [...fold.querySelectorAll(":scope > .ltk-choices button")];
+        const act = buttons.find((one) => event.target.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING); // what the entry is for
         if (act && event.key === "Enter" && event.target.type === "text" && !event.ctrlKey && !event.metaKey) act.click();
       });
       fold.open = open.has(node.label) || (node.filled && !shut.has(node.label));
@@ -586,20 +584,20 @@ function render({ model, el }) {
     stale();
   }
   /** A long list can be filtered by text and by kind of change. */
-  const filter = {};
-  function filters(panel, of = "filter", hint = "address, type, field or value") {
+  let filter = {};
+  function filters(panel) {
     const list = panel.querySelector("[data-list]");
     const items = list ? [...list.children] : [];
     if (items.length <= MAX_UNFILTERED) return;
     const texts = items.map((one) => `${one.textContent} ${[...one.querySelectorAll("[title]")].map((id) => id.title).join(" ")}`.toLowerCase());
     const kinds = [...new Set(items.map((one) => one.dataset.kind).filter((one) => one))];
-    const words = make("input", { type: "search", id: `${uid}-${of}`, class: "ltk-filter", value: filter[of]?.words, placeholder: hint });
+    const words = make("input", { type: "search", id: `${uid}-filter`, class: "ltk-filter", value: filter.words, placeholder: "address, type, field or value" });
     const kind = make("select", { "aria-label": "Kind of change" }, make("option", { value: "", text: "all" }));
     for (const one of kinds) kind.append(make("option", { value: one, text: one }));
-    kind.value = kinds.includes(filter[of]?.kind) ? filter[of].kind : "";
+    kind.value = kinds.includes(filter.kind) ? filter.kind : "";
     const count = make("span", { class: "ltk-hint", role: "status" });
     const apply = () => {
-      filter[of] = { words: words.value, kind: kind.value };
+      filter = { words: words.value, kind: kind.value };
       const wanted = words.value.toLowerCase().split(/\s+/).filter((one) => one);
       let shown = 0;
       items.forEach((one, n) => {

@@ -242,6 +242,8 @@ def test_calls_are_added_chosen_and_removed(form):
         ({"span": ""}, "span", "enter versions"),
         ({"span": "9:3"}, "span", "from 9 down to 3"),
         ({"span": "0:-1/7"}, "span", "range"),
+        ({"span": "-5"}, "span", "range"),
+        ({"span": "7:7"}, "span", "range"),
         ({"plan": "these", "span": "0:9/x"}, "span", "0:9/x"),
         ({"plan": "these", "span": "May..2026-06-01"}, "span", "May"),
         ({"plan": "these", "span": "1, two"}, "span", "two"),
@@ -601,7 +603,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     mixed.run()
     assert mixed._status == Status(
         "good",
-        "3 steps in gas, from 9 observations, and 26 more reads to find the versions; 1 not available before version 14.",
+        "3 steps in gas, from 9 observations; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
     assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
@@ -660,10 +662,50 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     price, taken, *_ = re.findall(r'<td class="ltk-number">(\d.*?)</td>', page(form, "Steps"))
     assert price.split("<br>") == ["12 at version 2,000", "36 at version 3,600"]
     gas, outcome = taken.split("<br>")
-    assert (gas.partition(" ")[2], re.sub("<.*?>", "", outcome)) == ("at version 4,999", Failure.SIMULATION)
+    assert gas.partition(" ")[2] == "at version 4,999"
+    failure, _, reason = re.sub("<.*?>", "", outcome).partition(": ")
+    assert (failure, reason) == (Failure.SIMULATION, run.observations["vm_status"].iloc[-1].rpartition(": ")[2])
     assert form._status.text.endswith("; 1 would fail.")
     assert "versions 2,000 to 3,600; simulated at version 4,999," in form._origin
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
+    form.close()
+
+
+def test_a_simulation_that_would_fail_says_why_at_its_entry():
+    """As in the form of simulations; the mark goes with the call in the fields, and with the next edit."""
+    form = GasExplorer(toolkit.connect())
+    transfer = {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce"}
+    form.study = Study(calls=[transfer | {"arguments": ["0xb0b", 10**17]}], versions=FindSteps("0:-1"))
+    form.check()
+    form.run()
+    reason = form.result.observations["vm_status"].iloc[0].rpartition(": ")[2]
+    assert form.errors == {"arguments.1": f"{reason}."}
+    assert f"{Failure.SIMULATION}: {reason}" in page(form, "Gas")
+    assert form._status.kind == "mixed"
+    send(form, "add")
+    assert form.errors == {}
+    send(form, "drop")
+    poor = transfer | {"sender": "0x99999", "arguments": ["0xb0b", 5]}
+    form.study = Study(calls=[poor], versions=FindSteps("0:-1"))
+    form.run()
+    assert list(form.errors) == ["sender"]
+    edit(form, sender="0xa11ce")
+    form.run()
+    assert form.errors == {}
+    form.close()
+
+
+def test_the_versions_are_told_as_the_node_reads_them():
+    """Of what is typed, and of a study that was set; a run does not remove it."""
+    form = GasExplorer(toolkit.connect())
+    form.study = Study(calls=["0xfa17::vault::share_price"], versions=FindSteps("4990:6000"))
+    form.run()
+    told = form._findings.notes["span"]
+    assert told.startswith("= 10 versions, 4,990 to 4,999; ")
+    assert "not exist" in told
+    edit(form, plan="these", span="0:-1/5")
+    form.run()
+    assert form._findings.notes["span"] == "= 5 of versions 0 to 4,999"
     form.close()
 
 
@@ -673,9 +715,8 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert (
-        form._status.text == "2 steps in gas at 1 version, from 4 observations, and 20 more reads to find the versions."
-    )
+    assert form._status.text == "2 steps in gas at 1 version, from 4 observations."
+    assert "versions 3,000 and 4,000, with 20 reads to locate the steps, read " in form._origin
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20
     form.close()
@@ -695,6 +736,8 @@ def test_parts_of_committed_gas_are_counted_as_rows():
     assert (len(form.result.steps), sum(call.steps for call in build(form.result).calls)) == (10, 10)
     shown = page(form, "Steps")
     assert "Each part" in shown
+    assert ">Total before<" in shown
+    assert ">Before<" not in shown
     assert "versions 0 to 4,999," in form._origin
     cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td>(0x1::.*?|aptos_account.*?)</td>", shown)]
     assert {"execution", "io"} <= {cell.rpartition(", ")[2].rstrip(")") for cell in cells}

@@ -957,6 +957,7 @@ def test_a_sequence_of_which_a_call_fails_is_not_green():
             assert builder._status.kind == kind
         sequence = next(one for one in builder._pages if one.title == "Sequence")
         assert (sequence.count, sequence.failed) == (3, 3)
+        assert f"transfer(0xb0b, {10**18})" in sequence.html
         assert sequence.html in builder._picture()
         detail = str(builder._now.answer.failure.words)
         assert detail in builder._pages[0].html

@@ -205,7 +205,7 @@ def test_code_of_the_present_entries_is_not_out_of_date():
     assert typed(state, raw='["y"]', lead="raw").code_note == OUTDATED
     assert typed(state, function="x::").code_note == UNFILLED  # the code is of another function
     missing = step(typed(ViewState(), function=PRICE), Learned({"looked": {"function": "there is none"}}))
-    assert missing.code_note == f"{FAILS}: there is none"
+    assert missing.code_note == f"{FAILS}: see Function."
 
 
 def test_an_answer_is_of_what_was_asked(filled):

@@ -209,7 +209,7 @@ def test_keys_that_transactions_changed(builder, node):
     assert sorted(builder.found_keys["key"]) == sorted(expected["key"])
     assert builder.found_keys["last_version"].is_monotonic_decreasing
     [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
-    buttons = fold.fields[2][1].buttons
+    buttons = fold.fields[3][1].buttons
     assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
     press(builder, "pick", number=3)
     assert builder.request.key == builder.found_keys["key"].iloc[3]
@@ -221,6 +221,26 @@ def test_keys_that_transactions_changed(builder, node):
     type_in(builder, owner="", table="", handle="0x" + "5c" * 32)
     [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
     assert not fold.fields[1][1].hint  # of another table
+
+
+def test_the_filter_searches_all_found_keys(builder):
+    """The list shows 100 keys, but a key below them is found, and its button chooses it."""
+    builder.owner, builder.key_range = "0xcafe", "0:-1"
+    builder.list_keys()
+    place = builder.found_keys["key"].tolist().index("alice")
+    assert place > 100
+
+    def shown():
+        [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Find keys")]
+        return dict(fold.fields)["key_filter"].hint, [one.number for one in getattr(fold.fields[-1][1], "buttons", ())]
+
+    assert shown()[1] == list(range(100))
+    type_in(builder, key_filter=" ALI ce")
+    assert shown() == (f"1 of {len(builder.found_keys)} keys", [place])
+    press(builder, "pick", number=place)
+    assert builder.request.key == "alice"
+    type_in(builder, key_filter="no such key")
+    assert shown()[1] == []
 
 
 def test_keys_need_a_table(builder):
