@@ -174,20 +174,20 @@ autosummary_context = {
     "drawn_in": lambda name: next((page for page, code in scripts.items() if f"{name}(" in code), None),
 }
 
-# Searching: what users type, and the page that answers it first. Titles and names are found without this. Sphinx finds
-# an entry that contains the query, so questions stand here as they are typed; in another order, their words are found
-# as if they were on the page. tests/browser/test_docs_search.py asks.
+# Searching: what users type, and the page that answers it first. Titles and names are found without this. An entry
+# counts if all its words are in the question, in any order and with any endings; words such as "how" and "my" do not
+# count (`site.js`). tests/browser/test_docs_search.py asks.
 SEARCHED = {
     "course/notebooks/README": "grading, grade notebooks, homework, lesson plan, timetable, teacher, lecturer, exam",
-    "explanation/causes": "why is gas higher, why did gas rise, gas went up why, reason, mixed, "
-    "unexplained, what does unexplained mean",
-    "explanation/exact-numbers": "exact big numbers, large integers, overflow, float, rounding, precision, "
-    "address format",
-    "explanation/gas": "gas schedule, what does schedule mean, gas price, fee, gas cost of a call, "
-    "how much does a transaction cost",
-    "explanation/judging": "could not judge, exit code 6, uncertain step, how sure, false alarm, statistics",
-    "explanation/limits": "cannot, sign a transaction, private key, does it need my private key, submit",
-    "explanation/model-gas": "model gas, model gas accurate, is the model gas accurate, accuracy, calibration",
+    "explanation/causes": "gas change, gas higher, gas increase, gas jump, gas more expensive, gas rise, gas rose, "
+    "gas went up, gas go up, reason, mixed, unexplained",
+    "explanation/exact-numbers": "big numbers, big integers, large integers, u64, overflow, float, rounding, "
+    "precision, address format",
+    "explanation/gas": "schedule, gas price, fee, gas cost, transaction cost",
+    "explanation/judging": "not judged, could not judge, exit code 6, uncertain step, how sure, false alarm, "
+    "statistics",
+    "explanation/limits": "sign a transaction, submit a transaction, private key, need a private key",
+    "explanation/model-gas": "model gas, model gas accurate, accurate, accuracy, calibration",
     "explanation/units": "APT, octa, octas, decimals, token price, price in dollars, USD, exchange rate, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned version, version_not_found",
     "how-to/archive-node": "archive node, old versions",
@@ -195,36 +195,42 @@ SEARCHED = {
     "how-to/asyncio": "async, await, threads",
     "how-to/cluster": "Dask, Ray, several machines, parallel",
     "how-to/compare-networks": "mainnet, testnet, network",
-    "how-to/compare-releases": "how do I compare two versions, compare versions, compare gas of two versions, diff",
-    "how-to/connect": "API key, get an API key, proxy, retry, retries, timeout, certificate",
+    "how-to/compare-releases": "compare versions, compare gas of two versions, gas between releases, diff",
+    "how-to/connect": "connect to mainnet, API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, read events of a contract, decode events, balance changes, abort code, "
-    "how many failed transactions, failures",
+    "how-to/duckdb-and-polars": "save as parquet, write parquet",
+    "how-to/events": "event, events of a contract, decode events, balance changes, abort code, failed transactions, "
+    "failures",
     "how-to/events-by-day": "daily, group by, per day, distinct senders, unique senders",
+    "how-to/forms": "form, forms, widget, widgets, GUI",
     "how-to/gate-before-deploying": "gate a pull request, gas of a pull request, before deploying, workflow, baseline",
-    "how-to/gate-in-ci": "CI, gas in CI, gate, GitHub Actions, snapshot, regression, exit code, pull request, "
+    "how-to/gate-in-ci": "CI, gas in CI, fail CI, gate, GitHub Actions, snapshot, regression, exit code, pull request, "
     "waiver, accept an increase",
     "how-to/indexer": "holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel, install offline",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet, events of an account, account history",
-    "how-to/read-at-a-version": "balance at a date, past balance of an account, historical, "
-    "view function at an old version",
-    "how-to/replay-and-fork": "simulate at a past version, which function uses the gas, gas by function, fork, "
+    "how-to/other-notebooks": "progress bar",
+    "how-to/read-at-a-version": "balance at a date, balance on 1 May, past balance, old balance, past value, "
+    "historical, view at an old version",
+    "how-to/replay-and-fork": "simulate at a past version, function uses gas, gas by function, fork, "
     "publish a package on a fork",
+    "how-to/several-calls": "several calls, sequence of calls",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
     "how-to/simulate-a-batch": "simulate a transaction, simulate without signing, dry run, estimate, simulation, "
     "max gas amount",
-    "how-to/slow-sweep": "429, rate limit, too many requests, requests per second, slow, speed, progress",
+    "how-to/slow-sweep": "429, returns 429, rate limit, too many requests, requests per second, throttled, slow, speed",
     "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
-    "how-to/studies": "resume, plan, find_steps, find when gas changed",
+    "how-to/studies": "resume a run, continue a run, interrupted run, run after a crash, plan, find_steps, "
+    "find when gas changed",
     "how-to/sweep": "read a table, many versions, loop",
-    "how-to/table-keys": "table keys, list keys of a table, keys of a table",
+    "how-to/table-keys": "table keys, table entries, table items",
     "project/glossary": "terms, definition",
     "reference/columns": "column meanings, unit of a column, dictionary",
     "reference/errors": "404, 500, 503, error, error codes, exception",
-    "reference/figures": "dark plots, dark mode, plot, chart, picture, save a figure, figure for slides, log scale",
-    "reference/study-file": "study file keys, keys of a study file, study.toml, thresholds per call",
+    "reference/figures": "dark plots, dark mode, dark theme, plot, chart, picture, save a figure, figure for slides, "
+    "log scale",
+    "reference/study-file": "study file keys, study.toml, thresholds per call",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart, run a view function",
 }

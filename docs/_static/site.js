@@ -15,12 +15,30 @@ if (location.protocol === "file:" && location.pathname.endsWith("/search.html"))
   };
 }
 
+// The stems of the words of a text, without those that Sphinx skips, such as "how" and "my".
+function stems(text) {
+  const stemmer = new Stemmer();
+  return splitQuery(text.toLowerCase()).filter((word) => !stopwords.has(word)).map((word) => stemmer.stemWord(word));
+}
+
+// Sphinx finds an entry of the index that contains the question. One that `conf.py` adds also counts if the question contains
+// its words, in any order. Return the pages whose entries have at least half of the question's words, the best last.
+function answers(question) {
+  const asked = new Set(stems(question));
+  const found = new Map();
+  for (const [entry, places] of Object.entries(Search._index.indexentries)) {
+    const words = stems(entry);
+    if (!words.length || !words.every((word) => asked.has(word))) continue;
+    for (const [file, id] of places) if (id === "index-0") found.set(file, new Set([...(found.get(file) ?? []), ...words]));
+  }
+  const most = [...found].filter(([, words]) => 2 * words.size >= asked.size);
+  return most.sort(([, a], [, b]) => a.size - b.size).map(([file]) => file);
+}
+
 // Sphinx finds only pages that have all words of a question. If no page has, list those that have most of them.
 function listNearest(question) {
   const found = new Map();
-  const [skipped, stemmer] = [new Set(stopwords), new Stemmer()];
-  const words = splitQuery(question.toLowerCase()).filter((word) => !skipped.has(word));
-  for (const word of new Set(words.map((one) => stemmer.stemWord(one)))) {
+  for (const word of new Set(stems(question))) {
     const results = Search.performTermsSearch(new Set([word]), new Set());
     for (const result of results) {
       const [page, title] = result;
@@ -46,7 +64,12 @@ window.addEventListener("DOMContentLoaded", () => {
   function check() {
     if (!Search.status?.textContent) return; // it is set at the end of a search
     observer.disconnect();
-    const listed = new Set(); // Sphinx lists a page again for an entry of the index
+    for (const file of answers(question)) {
+      const { docnames, titles, filenames } = Search._index;
+      _displayItem([docnames[file], titles[file], "", null, 0, filenames[file], "text"], new Set(stems(question)), []);
+      Search.output.prepend(Search.output.lastElementChild);
+    }
+    const listed = new Set(); // a page is there again for an entry of the index, and for its text
     for (const result of Search.output.querySelectorAll(".kind-index, .kind-text")) {
       const page = result.querySelector("a").pathname;
       if (listed.has(page)) result.remove();

@@ -768,6 +768,22 @@ def test_a_python_that_does_not_answer_is_said(form, shots):
     expect(page.get_by_text("= 0.00000077 APT")).to_be_visible()
 
 
+def test_a_finished_form_on_a_saved_page_is_a_picture_until_it_is_used(form):
+    """A page that never hears from Python doubts no result; a button that has no effect says so."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    page = shown.page
+    page.get_by_label("amount u64").press("Control+Enter")
+    expect(page.locator(".ltk-status")).to_contain_text("Success")
+    shown.settled()
+    page.evaluate("() => { window.tell = () => {}; again(); }")
+    status = page.locator(".ltk-status").last
+    expect(status).to_contain_text("picture of the form")
+    page.get_by_role("button", name="Simulate").last.click()
+    expect(status).to_contain_text("No answer from Python yet")
+
+
 def test_a_form_in_two_cells_hears_the_answers_of_both(form):
     """An answer to the other copy leaves nothing to wait for."""
     from playwright.sync_api import expect

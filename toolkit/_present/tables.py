@@ -252,7 +252,8 @@ _STYLE = (
     # Paper does not scroll: all columns have to fit, and only numbers stay whole.
     "@media print{.mathjax_ignore>div>table :is(th,td){font-size:7px;padding:2px;white-space:normal!important;"
     "min-width:5ch!important;max-width:none!important;overflow-wrap:anywhere}"
-    ".mathjax_ignore>div>table td[style*=right]{overflow-wrap:normal}}</style>"
+    ".mathjax_ignore>div>table td[style*=right]{overflow-wrap:normal}"
+    ".mathjax_ignore>div:has(>table)+div{font-size:10px}}</style>"
 )
 
 

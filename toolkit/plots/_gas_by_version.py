@@ -228,6 +228,8 @@ def _name_lines(
     at_ends = legend and len(names) > 1 and style.is_wide(ax) and longest <= style.end_limit(ax)
     captioned = texts.caption_versions(ax, captions, texts.least_width(ax, longest if at_ends else 0))
     captioned -= {one.kind.label for one in changes if one.x not in {x for x, *_ in captions}}
+    if not {label for *_, label in captions} <= captioned:  # some causes in the legend look like all causes
+        captioned = set()
     if at_ends:
         texts.name_ends(ax, [line for line, _ in names], beside, offset=24)
     elif legend and len({to_hex(line.get_color()) for line, _ in names[: style.MAX_NAMED]}) < len(names):

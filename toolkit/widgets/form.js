@@ -15,6 +15,7 @@ const RECENT = "Recently used, or start from";
 const AS_CODE = "As code";
 const RUNNING = "Still running: Cancel first.";
 const WAITS = "Waiting for the node\u2026";
+const PICTURE = "This is a picture of the form, or Python is busy.";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -436,6 +437,7 @@ function render({ model, el }) {
     lookSoon.stop();
     look();
     tell(what, more);
+    if (silent) say();
   }
 
   // the page --------------------------------------------------------------------------------------------------------------
@@ -734,7 +736,8 @@ function render({ model, el }) {
   }
   function say() {
     const said = stays && !get("busy") ? {} : get("_status") || {};
-    const { kind = "hint", text = "" } = silent || said;
+    const finished = !asked && !stays && !get("busy") && get("_pages").length;
+    const { kind = "hint", text = "" } = silent?.kind === "hint" && finished ? { text: PICTURE } : silent || said;
     show(kind, text);
   }
   function show(kind, text) {

@@ -2,7 +2,7 @@
 Gas by ledger version
 =====================
 
-When did a call's gas change, and why? The marks show the cause of each step.
+When did a call's gas change, and why? The marks show the causes of the large steps.
 """
 
 import toolkit
