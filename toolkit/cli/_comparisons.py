@@ -224,12 +224,11 @@ def snapshot(
     ledger-toolkit snapshot study.toml
     ledger-toolkit snapshot study.toml --check
     """
-    from toolkit._present.text import listed, visible
+    from toolkit._present.text import visible
     from toolkit.gas import _snapshot as snapshots
     from toolkit.gas._findings import Kind
     from toolkit.gas._study import Run
     from toolkit.gas._study_file import read_waiver_file
-    from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
     if check and diff:
         raise InputError("give either --check or --diff, not both; --check also prints what changed")
@@ -252,13 +251,8 @@ def snapshot(
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
         text = f"Snapshot: {out} ({plural(len(made.lines), 'call')})"
-        plans, calls = run.record.nodes, run.study.calls
-        text = "\n".join([text, *(f"note: {visible(note, 400)}" for plan in plans for note in plan.notes)])
-        unread = {call.name for plan in plans for call in calls if plan.only_version(call) is not None}
-        costs = {line.label: line.cost for line in made.lines if line.label not in unread}
-        if paid := [visible(label) for label, cost in costs.items() if isinstance(cost, snapshots.Paid)]:
-            until = f"until {MIN_SURE_CALLS} new transactions succeed in the versions it reads"
-            text += f"\n--check cannot judge {listed(paid, 3)} {until}"
+        notes = [f"note: {visible(note, 400)}" for plan in run.record.nodes for note in plan.notes]
+        text = "\n".join([text, *notes, *snapshots.pending_lines(made, run)])
         console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
