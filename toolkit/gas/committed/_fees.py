@@ -216,6 +216,15 @@ class FeeChange:
         return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
 
     @property
+    def moved(self) -> bool:
+        """Whether a mean that both sides have differs in whole octas, or in hundredths of a gas unit."""
+        in_octas = {part.column for part in Part if part.in_octas}
+        one, two = self.before.means, self.after.means
+        means = [(one[name], two[name], 0 if name in in_octas else 2) for name in one.keys() & two.keys()]
+        means.append((self.before.mean, self.after.mean, 0))
+        return any(round(before, digits) != round(after, digits) for before, after, digits in means)
+
+    @property
     def fails_more(self) -> bool:
         """Whether a larger share fails than before, and not merely by chance."""
         return self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing
