@@ -217,12 +217,10 @@ class FeeChange:
 
     @property
     def moved(self) -> bool:
-        """Whether a mean that both sides have differs in whole octas, or in hundredths of a gas unit."""
-        in_octas = {part.column for part in Part if part.in_octas}
-        one, two = self.before.means, self.after.means
-        means = [(one[name], two[name], 0 if name in in_octas else 2) for name in one.keys() & two.keys()]
-        means.append((self.before.mean, self.after.mean, 0))
-        return any(round(before, digits) != round(after, digits) for before, after, digits in means)
+        """Whether the mean fee in octas differs, or the mean gas in hundredths of a unit, if both sides have it."""
+        one, two = self.before, self.after
+        gas = [round(side.means["gas_used"], 2) for side in (one, two) if side.means]
+        return len(set(gas)) > 1 or round(one.mean, 0) != round(two.mean, 0)
 
     @property
     def fails_more(self) -> bool:
