@@ -84,6 +84,16 @@ def test_a_report_fits_its_window(browser, report, scheme, width):
     page.context.close()
 
 
+@pytest.mark.parametrize(("width", "scripts", "folded"), [(390, True, True), (390, False, False), (1200, True, False)])
+def test_a_phone_folds_the_list_of_all_changes(browser, report, width, scripts, folded):
+    """A click opens it there; elsewhere, and without the script, it is open and stays open."""
+    page, _ = opened(browser, report[0], viewport={"width": width, "height": 900}, java_script_enabled=scripts)
+    assert page.locator("table.events").is_visible() is not folded
+    page.locator("#changed").click(force=True)
+    assert page.locator("table.events").is_visible() is (folded or width > 390)
+    page.context.close()
+
+
 def test_on_a_phone_a_change_is_a_card(browser, report):
     """Call, before, after, change and cause are all within the window; so is the figure, with text that can be read."""
     page, _ = opened(browser, report[0], viewport={"width": 390, "height": 900})

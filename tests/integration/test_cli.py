@@ -35,6 +35,7 @@ def test_wrong_options_are_one_line(command):
     """A wrong command line is one line too."""
     assert "No such option" in one_clear_line(command("info", "--nod", "x"), 2)
     assert "No such command" in one_clear_line(command("dance"), 2)
+    assert "compare" in one_clear_line(command("gate"), 2)
 
 
 def test_study_run_and_report(command, url, tmp_path):

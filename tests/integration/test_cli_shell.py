@@ -237,6 +237,18 @@ def test_the_help_and_the_readme_name_every_exit_code_of_the_code():
     assert {int(number) for number in re.findall(r"^  (\d+) ", cli.EXIT_CODES, re.MULTILINE)} == codes
 
 
+def test_the_help_of_compare_lists_its_options_by_subject(command):
+    """What a verdict follows, and what only a replay uses, apart from the others; each option once."""
+    lines = command("compare", "--help").stdout.splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles[1:] == ["Arguments:", "Verdict:", "Replay:", "Options:"]
+    options = [line.split()[0] for line in lines if line.startswith("  --")]
+    assert len(options) == len(set(options))
+    replay = lines[lines.index("Replay:") + 1 : lines.index("Options:")]
+    names = [line.split()[0] for line in replay if line.startswith("  --")]
+    assert names == ["--code", "--schedule", "--function", "--last", "--versions"]
+
+
 def test_the_help_of_compare_names_every_source(command):
     """Each is a value of --source."""
     words = command("compare", "--help").stdout.replace(",", " ").replace(";", " ").split()

@@ -265,11 +265,20 @@ def test_compare_prints_annotations_and_junit(project, command):
     assert "--junit requires limits" in one_clear_line(done, 2)
 
 
-def test_a_snapshot_names_what_only_new_transactions_can_judge(tmp_path, command):
-    """Checked at once, a committed call cannot be judged: exit code 6, which the snapshot foretold."""
-    call = '[[call]]\nlabel = "paid"\ncommitted = "0xcafe::registry::register"\nversions = "4000:-1"\n'
+@pytest.mark.parametrize(
+    ("function", "versions", "needed"),
+    [
+        ("0xcafe::registry::register", "4000:-1", "until 8 new transactions"),
+        ("0xb00c::order_book::place", "4900:-1", "only 6 succeeded in versions 4,900 to 4,999, at least 8 are needed"),
+        ("0xcafe::registry::register", "2000:3600", "give it an open end, such as 2000:-1"),
+    ],
+)
+def test_a_snapshot_names_what_a_check_cannot_judge_at_once(function, versions, needed, tmp_path, command):
+    """Checked at once, a committed call cannot be judged: exit code 6, which the snapshot foretold, with what to do."""
+    call = f'[[call]]\nlabel = "paid"\ncommitted = "{function}"\nversions = "{versions}"\n'
     (tmp_path / "study.toml").write_text(f'[versions]\nplan = "-1"\n{call}')
     written = command("snapshot", "study.toml", "--quiet", cwd=tmp_path)
     assert written.returncode == 0, written.stderr
-    assert "--check cannot judge paid until 8 new transactions" in written.stdout
+    assert "--check cannot judge paid" in written.stdout
+    assert needed in " ".join(written.stdout.split())
     assert command("snapshot", "study.toml", "--check", "--quiet", cwd=tmp_path).returncode == 6

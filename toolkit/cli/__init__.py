@@ -90,6 +90,12 @@ class _Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl([(one.name, one.get_short_help_str()) for one in commands])
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command. The nearest name to "gate", the word of the documentation, would be that of another one."""
+        if args[:1] == ["gate"] and "compare" in self.commands:
+            ctx.fail("No such command 'gate'. Did you mean 'compare' or 'snapshot --check'?")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -98,7 +104,10 @@ class _Group(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command whose help names values after their parameters, as in --sender SENDER, not after Python's types."""
+    """A command whose help names values after their parameters, as in --sender SENDER, not after Python's types.
+
+    The options of a panel have their own list, which typer would write only with rich.
+    """
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -108,6 +117,17 @@ class _Command(TyperCommand):
                 one.display_type_rich = lambda **_: ""  # typer would write Python's type after the name
             if one.metavar is None and not getattr(one, "is_flag", False) and one.name not in _CHOICES:
                 one.metavar = max(one.opts, key=len).rpartition("-")[2].upper()
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the options of each panel, and the other options."""
+        listed: dict[str, list[Any]] = {}
+        for one in self.get_params(ctx):
+            title = "Arguments" if one.param_type_name == "argument" else getattr(one, "rich_help_panel", None)
+            if record := one.get_help_record(ctx):
+                listed.setdefault(title or "Options", []).append(record)
+        for title in sorted(listed, key="Options".__eq__):
+            with formatter.section(title):
+                formatter.write_dl(listed[title])
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the usage without typer's braces around required arguments."""

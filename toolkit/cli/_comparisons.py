@@ -30,11 +30,22 @@ NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge 
 Format = StrEnum("Format", ["TEXT", "MARKDOWN", "HTML", "JSON", "GITHUB"])
 _ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # extensions of files that contain one row per call
 _BY_ENDING = {".md": Format.MARKDOWN, ".html": Format.HTML, ".json": Format.JSON, ".txt": Format.TEXT}
+_VERDICT, _REPLAY = "Verdict", "Replay"  # panels of options in the help
 WaiversOption = Annotated[
-    Path | None, Option(metavar="FILE", help="TOML file with [[waiver]] entries to use instead of the study's.")
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="TOML file with [[waiver]] entries to use instead of the study's.",
+        rich_help_panel=_VERDICT,
+    ),
 ]
 AllowOption = Annotated[
-    bool, Option("--allow-unjudged", help="Exit with 0 if no call regressed, even if some could not be judged.")
+    bool,
+    Option(
+        "--allow-unjudged",
+        help="Exit with 0 if no call regressed, even if some could not be judged.",
+        rich_help_panel=_VERDICT,
+    ),
 ]
 JunitOption = Annotated[
     Path | None, Option("--junit", metavar="FILE", help="JUnit XML file to write, with one test case per call.")
@@ -48,10 +59,19 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     after: Annotated[str | None, Argument(help="Folder of a run, or DIR@VERSION.")] = None,
     fail_over: Annotated[
         console.Texts,
-        Option(metavar="LIMIT", help="Maximum increase per call: 2%, or 50 (gas units); may be repeated."),
+        Option(
+            metavar="LIMIT",
+            help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.",
+            rich_help_panel=_VERDICT,
+        ),
     ] = None,
     study: Annotated[
-        Path | None, Option(metavar="FILE", help="Study with thresholds and waivers; by default, the second run's.")
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Study with thresholds and waivers; by default, the second run's.",
+            rich_help_panel=_VERDICT,
+        ),
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
@@ -67,17 +87,29 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     junit: JunitOption = None,
     code: Annotated[
-        Path | None, Option(help="Compiled package, build/Name: replay transactions with it before it is deployed.")
+        Path | None,
+        Option(
+            help="Compiled package, build/Name: replay transactions with it before it is deployed.",
+            rich_help_panel=_REPLAY,
+        ),
     ] = None,
     schedule: Annotated[
         console.Texts,
-        Option(help="NAME=VALUE or PATTERN=xFACTOR: replay transactions at these prices; may be repeated."),
+        Option(
+            help="NAME=VALUE or PATTERN=xFACTOR: replay transactions at these prices; may be repeated.",
+            rich_help_panel=_REPLAY,
+        ),
     ] = None,
     function: Annotated[
-        console.Texts, Option(help="Function whose transactions are replayed; may be repeated.")
+        console.Texts,
+        Option(help="Function whose transactions are replayed; may be repeated.", rich_help_panel=_REPLAY),
     ] = None,
-    last: Annotated[int, Option(min=1, help="Number of transactions of each function to replay.")] = 100,
-    versions: Annotated[str, Option(help="Range in which to look for them, from its end.")] = "-100000:",
+    last: Annotated[
+        int, Option(min=1, help="Number of transactions of each function to replay.", rich_help_panel=_REPLAY)
+    ] = 100,
+    versions: Annotated[
+        str, Option(help="Range in which to look for them, from its end.", rich_help_panel=_REPLAY)
+    ] = "-100000:",
     *,
     allow_unjudged: AllowOption = False,
     as_json: console.JsonOption = False,
@@ -206,7 +238,9 @@ def snapshot(
     check: Annotated[bool, Option("--check", help="Compare with the file. Exit codes are as for compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
     allow_unjudged: AllowOption = False,
-    max_age: Annotated[float, Option(min=0, help="Maximum age in days of a run that --check judges.")] = 1,
+    max_age: Annotated[
+        float, Option(min=0, help="Maximum age in days of a run that --check judges.", rich_help_panel=_VERDICT)
+    ] = 1,
     waivers: WaiversOption = None,
     form: Annotated[Format | None, Option("--format", help="Output format of --check.")] = None,
     junit: JunitOption = None,
@@ -224,12 +258,11 @@ def snapshot(
     ledger-toolkit snapshot study.toml
     ledger-toolkit snapshot study.toml --check
     """
-    from toolkit._present.text import listed, visible
+    from toolkit._present.text import visible
     from toolkit.gas import _snapshot as snapshots
     from toolkit.gas._findings import Kind
     from toolkit.gas._study import Run
     from toolkit.gas._study_file import read_waiver_file
-    from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
     if check and diff:
         raise InputError("give either --check or --diff, not both; --check also prints what changed")
@@ -252,13 +285,8 @@ def snapshot(
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
         text = f"Snapshot: {out} ({plural(len(made.lines), 'call')})"
-        plans, calls = run.record.nodes, run.study.calls
-        text = "\n".join([text, *(f"note: {visible(note, 400)}" for plan in plans for note in plan.notes)])
-        unread = {call.name for plan in plans for call in calls if plan.only_version(call) is not None}
-        costs = {line.label: line.cost for line in made.lines if line.label not in unread}
-        if paid := [visible(label) for label, cost in costs.items() if isinstance(cost, snapshots.Paid)]:
-            until = f"until {MIN_SURE_CALLS} new transactions succeed in the versions it reads"
-            text += f"\n--check cannot judge {listed(paid, 3)} {until}"
+        notes = [f"note: {visible(note, 400)}" for plan in run.record.nodes for note in plan.notes]
+        text = "\n".join([text, *notes, *snapshots.pending_lines(made, run)])
         console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))

@@ -46,7 +46,7 @@ def demo(
         _print_run(run, {"report": str(written)}, as_json=True)
         return
     lines = [*brief_lines(run.steps, len(run.study.calls)), *(f"note: {note}" for note in _notes(run))]
-    lines += [_counts_text(run), f"Report: {written}"]
+    lines += [_counts_text(run), f"Report: {written}", "Next: ledger-toolkit study new study.toml"]
     console.print_text("\n".join(lines))
 
 

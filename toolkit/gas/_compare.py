@@ -616,8 +616,7 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     before = one.fees(price, More.EARLIER if sides[0].oldest else More.OTHER)
     after = two.fees(price, More.WAIT if sides[1].until is None else More.LATER)
     fees = FeeChange.of(before, after, price)
-    differs = before.mean != after.mean or before.means != after.means
-    kind = Kind.CHANGED if fees.changed else Kind.UNCERTAIN if differs else Kind.UNCHANGED
+    kind = Kind.CHANGED if fees.changed else Kind.UNCERTAIN if fees.moved else Kind.UNCHANGED
     found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
     whole = one.stored is not None  # a snapshot has whole means, so both sides do

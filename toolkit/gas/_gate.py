@@ -237,9 +237,10 @@ def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures
     )
     if failed:
         alike = all(row[f"{name}_before"] == row[f"{name}_after"] for name in ("error", "success", "vm_status"))
+        why = Why.FAILED_ON_BOTH if fails else Why.FAILED_BEFORE
         listed = failures_listed and row["kind"] == Kind.UNCHANGED and alike
-        verdict = Verdict.FAILS_AS_LISTED if listed else Verdict.NO_BASELINE
-        return Finding.of(row, verdict, Why.FAILED_ON_BOTH if fails else Why.FAILED_BEFORE)
+        verdict, why = (Verdict.FAILS_AS_LISTED, Why.FAILS_AS_LISTED) if listed else (Verdict.NO_BASELINE, why)
+        return Finding.of(row, verdict, why)
     if fails:
         code = row["error_after"] or row["vm_status_after"] or "no reason reported"
         return Finding.of(row, Verdict.FAILED, Why.FAILS, code=code)
@@ -286,7 +287,7 @@ def judge(
         # Only a note, unless the study asks for its verdict or nothing else was judged.
         if not judged or (one.verdict is Verdict.NO_BASELINE and one.label in rules.named):
             found[place] = replace(one, verdict=Verdict.NOT_JUDGED)
-        else:
+        elif one.verdict is Verdict.NO_BASELINE:
             without_baseline.setdefault(one.reason, []).append(one.label)
     silent = {label: source.value for label, source in rules.named.items() if label not in there}
     for label, source in silent.items():
@@ -297,6 +298,8 @@ def judge(
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     notes = [*notes, *_rule_notes(rules, labels, day)]
     notes += [f"not judged: {sentences.quoted(names)}: {why}" for why, names in without_baseline.items()]
+    if listed := [one.label for one in found if one.verdict is Verdict.FAILS_AS_LISTED]:
+        notes.append(f"{sentences.quoted(listed)}: {Why.FAILS_AS_LISTED.text({}, advised=False)}")
     return Gate(rules, tuple(replace(one, waiver=_waiver_of(one, holding)) for one in found), tuple(notes), day)
 
 

@@ -168,6 +168,9 @@ def few_text(few: FewCalls, name: Renderer) -> str:
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
         return f"{there} {counted(f'{few.mean or 0:,.0f}', 'gas unit')}, unlike those before and after"
     which = f"the change at version {versions}" if len(places) == 1 else f"the changes at versions {versions}"
+    if few.part:
+        only = f"only {plural(few.count, 'transaction')}{kind} on one side, and neighbours are alike"
+        return f"{few.part} cannot be judged at {which}: {only}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"
     return f"{which} cannot be judged: only {plural(few.count, 'transaction')}{kind} on one side{gas}"

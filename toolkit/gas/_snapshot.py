@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, field_validator
 
-from toolkit._present.text import visible
+from toolkit._present.text import listed, visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
@@ -27,6 +27,7 @@ from toolkit.gas._sides import Ran, Side
 from toolkit.gas._study import Run
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
+from toolkit.gas.committed._levels import MIN_SURE_CALLS
 from toolkit.gas.runs._runner import run_study
 
 if TYPE_CHECKING:
@@ -223,6 +224,31 @@ def _facts(plan: NodeRun) -> NodeFacts:
     if plan.provenance:
         known["code"] = {name: ends.last for name, ends in plan.provenance.modules.items() if ends.last}
     return NodeFacts(**known, ledger_version=plan.last)
+
+
+def pending_lines(snapshot: Snapshot, run: Run) -> list[str]:
+    """Return why a check cannot judge the committed calls of a new snapshot at once, and what to do.
+
+    Calls that are read at one version are left out: a note of the run is about them.
+    """
+    plans = {plan.node: plan for plan in run.record.nodes}
+    calls = {call.name: call for call in run.study.calls}
+    growing = run.age.labels if run.age else ()
+    found: dict[str, list[str]] = {}
+    for line in snapshot.lines:
+        call, plan, cost = calls[line.label], plans[line.node], line.cost
+        if not isinstance(cost, Paid) or plan.only_version(call) is not None:
+            continue
+        first, last = plan.range_of(call)
+        succeeded = sum(count for _, count in cost.fees)
+        why = f" until {MIN_SURE_CALLS} new transactions succeed in the versions it reads"
+        if line.label not in growing:
+            why = f": the study ends at {last:,}, so it reads nothing new; give it an open end, such as {first}:-1"
+        elif succeeded < MIN_SURE_CALLS:
+            only = f"only {succeeded:,} succeeded in versions {max(cost.since, first):,} to {cost.last or last:,}"
+            why = f": {only}, at least {MIN_SURE_CALLS} are needed; write the snapshot again later"
+        found.setdefault(why, []).append(visible(line.label))
+    return [f"--check cannot judge {listed(dict.fromkeys(labels), 3)}{why}" for why, labels in found.items()]
 
 
 def snapshot_text(snapshot: Snapshot) -> str:

@@ -81,6 +81,7 @@ class ShownRow(NamedTuple):
     """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain.
 
     `part` is the part of the gas that the row shows, and `counts` what a line says of a committed call without a row.
+    `is_named` tells that another line names the call, if it has no row.
     """
 
     call: tuple[str, str, str]
@@ -89,6 +90,7 @@ class ShownRow(NamedTuple):
     is_uncertain: bool = False
     part: Part | None = None
     counts: str = ""
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +113,22 @@ class Shown:
     regressed: frozenset[str] = frozenset()
 
     @property
-    def parts_note(self) -> str:
-        """Why the parts do not add up; empty if the table has none."""
+    def table_notes(self) -> list[str]:
+        """Why the parts do not add up, and which versions are those of committed calls, if the table has any."""
         rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
-        return f"parts: only those that changed; {rounded}" if any(row.part for row in self.rows) else ""
+        parts = f"parts: only those that changed; {rounded}"
+        versions = "versions of committed calls: where the transactions of each side end"
+        rows = self.rows
+        return [parts] * any(row.part for row in rows) + [versions] * any(row.counts for row in rows)
 
     @property
     def all_lines(self) -> list[str]:
-        """The lines, one on the parts in the table, and those that name the calls that are unchanged."""
-        calls = [row for row in self.unchanged if not row.is_part]
+        """The lines, those on the columns of the table, and those that name the calls that are unchanged."""
+        calls = [row for row in self.unchanged if not row.is_part and not row.is_named]
         labels = ", ".join(dict.fromkeys(row.cells[0] for row in calls if not row.counts))
         counted = [f"{row.cells[0]}: {row.counts}" for row in calls if row.counts]
         unchanged = [f"{Kind.UNCHANGED}: {text}" for text in (labels, *counted) if text]
-        return [line for line in (self.parts_note, *self.lines, *unchanged) if line]
+        return [*self.table_notes, *self.lines, *unchanged]
 
 
 def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None) -> Shown:
@@ -133,10 +138,12 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     """
     before, after = (name(side, MAX_NAME) for side in comparison.names)
     failed = {one.call for one in gate.regressions} if gate else set()
+    failing = {one.call for one in gate.findings if one.verdict is Verdict.FAILS_AS_LISTED} if gate else set()
     calls = [
         # A committed call may fail although its mean moved within chance.
         {**row, "kind": Kind.CHANGED if row["kind"] in _ALIKE and call_of(row) in failed else row["kind"]}
         for row in plain_rows(comparison.calls)
+        if call_of(row) not in failing  # the verdict counts them, and a note names them
     ]
     kinds = Counter(row["kind"] for row in calls)
     counts = ", ".join(f"{kinds[kind]:,} {kind}" for kind in Kind if kinds[kind])
@@ -226,17 +233,19 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
     outcomes = [_outcome_text(row, side, name, paid) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else _difference(change)
-    # Of whole means, as a snapshot stores them, the percentage would be wrong; that of the fee is below.
-    relative = relative_change(*gas) if change and row["gas_before"] and exact else ""
+    # Of whole means, as a snapshot stores them, the percentage would be wrong; that of the fee is not.
+    ends = gas if exact else (row["fee_before"], row["fee_after"])
+    relative = relative_change(*ends) if change is not None and moved and ends[0] else ""
     relative = "not compared" if row["not_judged"] else relative
     if uncertain := row["kind"] == Kind.UNCERTAIN:
         relative = ", ".join(filter(None, (relative, row["kind"])))
-    ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
-    versions = version_range(ends[0], ends[-1]) if ends else ""
+    read = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
+    versions = version_range(read[0], read[-1]) if read else ""
     call = call_of(row)
     counts = "" if paid is None else _counts_text(paid.before, paid.after, bounds_text(100 * paid.low, 100 * paid.high))
     cells = (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions)
-    yield ShownRow(call, cells, is_uncertain=uncertain, counts=counts)
+    named = row["kind"] == Kind.UNCHANGED and bool(row["value_changed"])
+    yield ShownRow(call, cells, is_uncertain=uncertain, counts=counts, is_named=named)
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
@@ -332,7 +341,7 @@ def _lines(
     for row in (row for row in rest if row["not_judged"]):
         yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
     if other := [row for row in calls if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
-        yield f"{labels(other)}: same gas, but the returned value changed"
+        yield f"same gas: {labels(other)} (the returned value{'s' if len(other) > 1 else ''} changed)"
     for row in rest:
         paid = fees.get((row["fingerprint"], row["node"]))
         if paid is not None and paid.fails_more:
@@ -551,6 +560,7 @@ class Why(Enum):
     NO_GAS = member(_no_gas_text)
     FAILED_BEFORE = "failed before, so it has no baseline", "take a new baseline, or waive the call"
     FAILED_ON_BOTH = "failed before and fails now, so it has no baseline", "mend the call, or waive it"
+    FAILS_AS_LISTED = "fails as the snapshot says", "mend the call, or waive it"
     FAILS = "succeeded before and now fails: {code}"
     GONE = "existed before and can no longer be called: {problem}"
     RISE = member(_rise_text)

@@ -302,6 +302,18 @@ def test_few_observations_beside_a_change_are_reported():
     }
 
 
+def test_a_part_whose_neighbours_are_alike_is_not_judged_by_few_observations():
+    """Execution moves for the 6 calls after the change; of io, which is alike in runs, they are worth 2."""
+    io = [4] * 20 + [5] * 72 + [6] * 2 + [51] * 6
+    change = at(94)
+    found = analyse(frame_of([5] * 94 + [47] * 6, io=np.array(io)), [change])
+    assert [(one.part, one.doubts) for one in found.steps] == [(Part.EXECUTION, (Doubt.FEW,))]
+    assert [(one.part, one.changes, one.count) for one in found.few] == [(Part.IO, (change.ledger_version,), 6)]
+    longer = analyse(frame_of([5] * 94 + [47] * 12, io=np.array(io + [51] * 6)), [change])
+    assert {one.part for one in longer.steps} == {Part.EXECUTION, Part.IO}
+    assert longer.few == ()
+
+
 RANDOM = np.random.default_rng(11)
 WAY = RANDOM.random(400) < 0.5  # the argument that no column has: every other transaction costs B
 

@@ -9,6 +9,7 @@ import warnings
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, row
@@ -23,7 +24,7 @@ from toolkit.gas._sides import read_side
 from toolkit.gas._steps import StepChange, StepGroup
 from toolkit.gas._study import Study
 from toolkit.gas._verdict_sentences import MAX_CAUSES, ShownRow, Why, _rows, bounds_text, cause_lines, comparison_text
-from toolkit.gas.committed._fees import More, Verdict
+from toolkit.gas.committed._fees import FeeChange, Fees, More, Verdict
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_programs import comparison_json
 from toolkit.reports._verdict import verdict_markdown
@@ -484,6 +485,8 @@ def test_only_calls_are_listed_as_unchanged():
     rows.insert(1, ShownRow(calls[0], ("fee", "1", "2", "", "", ""), is_part=True))
     shown = replace(compare(frame(row(1)), frame(row(2))).shown(label_text), unchanged=tuple(rows))
     assert shown.all_lines[-1] == "unchanged: a, b"
+    named = [rows[0]._replace(is_named=True), *rows[1:]]
+    assert replace(shown, unchanged=tuple(named)).all_lines[-1] == "unchanged: b"
 
 
 def test_a_gate_that_passes_names_what_it_judged(paid, tmp_path):
@@ -508,7 +511,7 @@ def test_the_note_on_parts_needs_a_part(paid):
     """The row of the fee does not count: without a row that names a part, the note would not explain anything."""
     shown = between(paid, 1_000, 3_000).shown(label_text)
     assert [str(row.part) for row in shown.rows if row.part] == ["storage"]
-    assert replace(shown, rows=shown.rows[:2]).parts_note == ""
+    assert replace(shown, rows=shown.rows[:2]).table_notes == shown.table_notes[1:]
 
 
 def test_simulations_at_the_head_do_not_move_the_end_of_a_side():
@@ -611,9 +614,10 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
     assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0892\u202f%")
     assert shown.rows[1].cells[4].startswith("+0.0892\u202f% (")
     assert [round(percent, 3) for percent in found.calls["change_percent"]] == [0.089]
-    assert "2 gas units" in shown.parts_note
+    assert len(shown.table_notes) == 2
     for form in ("text", "markdown", "html"):
-        assert COMPARISON_FORMATS[form](found, None).lower().count(shown.parts_note) == 1
+        text = COMPARISON_FORMATS[form](found, None).lower()
+        assert [text.count(note) for note in shown.table_notes] == [1, 1]
     table = [line for line in comparison_text(found).splitlines() if line.startswith("  ")]
     indents = [len(line) - len(line.lstrip()) for line in table]
     assert indents == [2, *(4 if row.is_part else 2 for row in shown.rows)]
@@ -746,11 +750,22 @@ def test_a_function_names_its_call_however_the_study_was_written():
 
 
 def test_how_much_a_mean_rose_is_not_computed_from_rounded_means():
-    """From 10.3 to 102.2 gas units is ×9.9: 10 and 102 are shown, and the row of the fee has the factor."""
+    """From 10.3 to 102.2 gas units is ×9.9: 10 and 102 are shown, with the factor of the fee."""
     row = dict.fromkeys(COMPARISON.names) | {"label": "pay", "source": "committed", "node": "n", "kind": "changed"}
     row |= {"gas_before": 10, "gas_after": 102, "change": 92, "success_before": True, "success_after": True}
     row |= {"fee_before": 1033.3, "fee_after": 10_225.0, "fee_price": 100, "fee_change_low": 700.0}
     relative = [shown.cells[4] for shown in _rows(row | {"fee_change_high": 1_100.0}, None, visible, several=False)]
-    assert relative == ["", "×9.9 (×8 to ×12)"]
+    assert relative == ["×9.9", "×9.9 (×8 to ×12)"]
     equal = _rows(row | {"fee_change_low": 890.0, "fee_change_high": 890.0}, None, visible, several=False)
-    assert [shown.cells[4] for shown in equal] == ["", "×9.9"]
+    assert [shown.cells[4] for shown in equal] == ["×9.9", "×9.9"]
+
+
+@pytest.mark.parametrize(
+    ("gas", "octas", "moved"),
+    [(31, 3_100, False), (31.001, 3_100.1, False), (31, 3_101, True), (31.01, 3_100, True)],
+)
+def test_a_mean_that_reads_the_same_has_not_moved(gas, octas, moved):
+    """Of means on both sides: a snapshot stores fees alone."""
+    one, two = (Fees(np.full(20, fee), 0, {"gas_used": mean}) for fee, mean in ((3_100.0, 31.0), (octas, gas)))
+    assert FeeChange.of(one, two, 100).moved is moved
+    assert FeeChange.of(replace(one, means={}), two, 100).moved is (octas == 3_101)

@@ -212,6 +212,9 @@ def test_a_call_that_fails_as_before_is_counted_and_skipped(tmp_path):
     assert (gate.passed, gate.judged, gate.not_judged) == (True, 1, ())
     assert [(one.label, one.verdict) for one in gate.without_baseline] == [("refused", Verdict.FAILS_AS_LISTED)]
     assert repr(gate).splitlines()[0] == "gate passed; 1 call judged; 1 failing as before"
+    assert [one.why for one in gate.without_baseline] == [Why.FAILS_AS_LISTED]
+    assert "refused" not in {row.call[0] for row in found.shown(visible, gate).unchanged}
+    assert [note.count("refused") for note in gate.notes] == [1]
     [cells] = [row.cells for row in found.shown(visible).unchanged if row.call[0] == "refused"]
     assert cells[1] == cells[2] == "refused (INSUFFICIENT_BALANCE_FO…)"
 

@@ -129,6 +129,8 @@ class FewCalls:
         Their mean gas in gas units.
     between : bool
         Whether they lie between the changes, and are like those of neither side.
+    part : str
+        The only part of their gas that cannot be judged, because it is alike among neighbours; empty for all parts.
     """
 
     changes: tuple[int, ...]
@@ -136,6 +138,7 @@ class FewCalls:
     count: int
     mean: float | None
     between: bool
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ class Analysis:
     mix : tuple of ShareChange
     strata : tuple of Stratum
     few : tuple of FewCalls
-        What could not be judged because there are too few calls, once for all parts.
+        What could not be judged because there are too few calls, once for all parts, or for one part alone.
     shifts : tuple of (str, int)
         Strata and versions from which a part of theirs, or how often callers take its ways, shifts without a change.
     """
@@ -213,7 +216,7 @@ def analyse(frame: pd.DataFrame, changes: Iterable[Change]) -> Analysis:
         growth=tuple(one for one in found if isinstance(one, Slope)),
         mix=tuple(sorted([*_mix_of_strata(observations, large, timeline), *mix], key=lambda one: one.version_before)),
         strata=tuple(strata),
-        few=tuple({(one.changes, one.stratum, one.between): one for one in reversed(few)}.values())[::-1],
+        few=tuple({(one.changes, one.stratum, one.between, one.part): one for one in reversed(few)}.values())[::-1],
         shifts=tuple((line.stratum, version) for line in lines for version in line.shifts()),
     )
 
@@ -366,6 +369,9 @@ class _Line:
             yield replace(step, causes=(), weak=True) if doubts[Doubt.ROUNDING] and place.late else step
         if not tested.found:
             yield from self._mix(place, tested)
+            if any(one.undecided for one in tested.compared):
+                fewest = min(sides, key=lambda rows: rows.stop - rows.start)
+                yield replace(self._few(place, fewest), part=self.part.value)
 
     def _few(self, place: _Place, rows: slice, *, between: bool = False) -> FewCalls:
         changes = tuple(change.ledger_version for change in place.changes)

@@ -216,6 +216,13 @@ class FeeChange:
         return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
 
     @property
+    def moved(self) -> bool:
+        """Whether the mean fee in octas differs, or the mean gas in hundredths of a unit, if both sides have it."""
+        one, two = self.before, self.after
+        gas = [round(side.means["gas_used"], 2) for side in (one, two) if side.means]
+        return len(set(gas)) > 1 or round(one.mean, 0) != round(two.mean, 0)
+
+    @property
     def fails_more(self) -> bool:
         """Whether a larger share fails than before, and not merely by chance."""
         return self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing

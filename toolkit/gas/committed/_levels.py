@@ -188,6 +188,8 @@ class Difference:
         Calls from the place to another at which the difference certainly begins; 0 if it may begin at the place.
     elsewhere : bool
         Whether nothing varies before and after that, so that it is proved and not only likely.
+    undecided : bool
+        Whether no call costs what one of the other side does, and chance explains it only because callers repeat calls.
     """
 
     before: float | None
@@ -205,6 +207,7 @@ class Difference:
     joined: bool = False
     late: int = 0
     elsewhere: bool = False
+    undecided: bool = False
 
     @property
     def change(self) -> float:
@@ -498,6 +501,7 @@ class _Sides:
         counts = len(before), len(after)
         one, two = float(before.mean()), float(after.mean())
         moved, separate = abs(two - one), level_before != level_after or level_before == self.joined
+        undecided = False
         apart = before.max() < after.min() or after.max() < before.min()
         spread = sum(float(side.var(ddof=1)) / len(side) for side in (before, after) if len(side) > 1)
         error = math.sqrt((spread + self.flat.unknown(*rows)) * self.repeated)
@@ -510,13 +514,14 @@ class _Sides:
         elif apart and (not error or separate):
             worth = [max(1, round(count / self.repeated)) for count in counts]
             chance = 1 / math.comb(sum(worth), worth[0])
+            undecided = chance > POSSIBLE and can_tell(*counts)
         else:
             score = moved / max(error, NOTHING)
             chance = 2 * float(scipy.special.stdtr((sum(counts) - 2) / self.repeated, -score))
         around = max(float(scipy.special.ndtri(BOUND)) * error, self.calls.width)
         found = Difference(one, two, two - one - around, two - one + around, *counts, chance, *self._paid(rows))
         if not self.habits.freedom or min(counts) < MIN_SURE_CALLS:
-            return found
+            return replace(found, undecided=undecided)
         # A series that moves slowly or rarely by itself shows in the calls next to the place that it does not there.
         nearest = (
             self.calls[np.flatnonzero(rows[0])[-MIN_SURE_CALLS:]],

@@ -1,4 +1,4 @@
-// Saves the frames as CSV. The links hold them compressed; without this script the browser saves the .csv.gz files.
+// Folds long lists on a phone, and saves the frames as CSV. The links hold them compressed; without this script the browser saves the .csv.gz files.
 "use strict";
 async function save(link) {
   const packed = Uint8Array.from(atob(link.href.slice(link.href.indexOf(",") + 1)), (sign) => sign.charCodeAt(0));
@@ -8,6 +8,9 @@ async function save(link) {
   saved.download = link.dataset.csv;
   saved.click();
   setTimeout(() => URL.revokeObjectURL(saved.href), 60000);
+}
+if (matchMedia("screen and (max-width: 40rem)").matches) {
+  for (const list of document.querySelectorAll("details")) list.open = false;
 }
 for (const link of document.querySelectorAll("a[data-csv]")) {
   link.addEventListener("click", (event) => {
