@@ -165,8 +165,8 @@ def _change_text(row: dict[str, Any]) -> str:
     if row.get("stratum") is not None and row.get("change_percent"):
         return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
-        low, high = row.get("lowest"), row.get("highest")
-        return f"same gas{doubt}" if count == 1 else f"{low:,} to {high:,} in {count:,} steps, back to {number(after)}"
+        low, high, end = map(number, (row.get("lowest"), row.get("highest"), after))
+        return f"same gas{doubt}" if count == 1 else f"{low} to {high} in {count:,} steps, back to {end}"
     change = StepChange(row["label"], row.get("source") or "", count, before, after)
     return f"{short_change(change, figure_text)}{doubt}"
 
