@@ -346,7 +346,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
 
     Raises
     ------
-    SchemaError
+    InputError
         If a column of `STEP_COLUMNS` is missing.
     """
     rows = plain_rows(merge_drift(steps))
@@ -455,7 +455,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
 
     Raises
     ------
-    SchemaError
+    InputError
         If a column of `STEP_COLUMNS` is missing.
     """
     require(steps, STEP_COLUMNS, what="summaries of changes", source="run.steps")

@@ -631,7 +631,7 @@ def test_a_table_of_80_columns_has_every_figure(paid):
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
     assert lines[0].split()[-1] == "relative"
-    assert lines[1].split() == ["registrations", "439.25", "439.64", "+0.39", "+0.0892\u202f%"]
+    assert lines[1].split() == ["registrations", "439.25", "439.64", "+0.39", "+0.0892", "%"]
     assert lines[2].strip() == f"committed, mean of {one} and {two}"
     assert [line.split()[0] for line in lines[3:6]] == ["fee,", "interval", "storage,"]
     wide = comparison_text(found, width=140)
