@@ -225,7 +225,7 @@ def _columns(here: Shown, lines_of: Callable[[ShownRow], Iterable[tuple[str, ...
 def comparison_html(comparison: Comparison | PairedComparison) -> str:
     """Return a comparison for a notebook."""
     here = comparison.shown(label_text)
-    rows = [tuple(map(html.escape, row.cells)) for row in here.rows]
+    rows = [("&emsp;" * row.is_part + html.escape(row.cells[0]), *map(html.escape, row.cells[1:])) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
     notes = [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     causes = cause_lines(here, label_text)
