@@ -85,6 +85,8 @@ def test_a_mean_that_may_have_risen_by_chance_is_uncertain(run):
     comparison = toolkit.compare(run.at(3_200), run.at(4_000))
     [row] = plain_rows(comparison.uncertain)
     assert (row["label"], row["gas_before"], round(row["gas_after"]), row["cause"]) == ("deposits", 119.625, 2125, None)
+    assert row["explanation"].startswith("cause not judged: there are fewer than 16 transactions")
+    assert "deposits" in comparison.shown(label_text).unexplained
     assert row["fee_change_low"] < 0 < row["fee_change_high"]
     assert comparison.counts == dict.fromkeys(Kind, 0) | {"changed": 7, "uncertain": 1}
     gate = comparison.gate("2%")

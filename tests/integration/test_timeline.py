@@ -16,7 +16,7 @@ from tests.integration.test_step_causes_on_nodes import Gate, closed
 from toolkit import embedded
 from toolkit.client._versions import evenly
 from toolkit.embedded import Module, u64, view
-from toolkit.errors import InputError
+from toolkit.errors import InputError, NotFound
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._cause_sentences import not_seen_text
 from toolkit.gas._findings import Unread
@@ -287,6 +287,13 @@ def test_an_upgrade_without_other_code_is_no_change():
     ledger.publish(Base)
     ledger.publish(Base)
     assert len(found_in(ledger, ["0xba5e::base"]).changes) == 1
+
+
+def test_a_misspelt_module_raises():
+    """As a view of it does, with the name that may be meant; a study of it reports what is unread."""
+    with pytest.raises(NotFound, match="did you mean `vault`") as caught:
+        toolkit.timeline(toolkit.connect(), modules="0xfa17::valt")
+    assert caught.value.error_code == "module_not_found"
 
 
 def test_a_module_that_nobody_has_is_unread():

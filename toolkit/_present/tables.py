@@ -219,7 +219,7 @@ def _is_data(text: str) -> bool:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Return a text in a number of characters: a name without its beginning, any other text without its end.
+    """Return a text in a number of characters: a name with parts without its beginning, any other text without its end.
 
     A generic type keeps its own name, because its arguments may be those of other types.
 
@@ -233,7 +233,7 @@ def _shortened(text: str, width: int) -> str:
     if inner and "::" in outer and " " not in outer and len(name) + 3 <= width:
         inner = _shortened(inner, width - len(name) - 1)
         return f"{_shortened(outer, max(len(name), width - len(inner) - 1))}<{inner}"
-    if " " in text or _is_data(text):
+    if " " in text or _is_data(text) or not {*":._"}.intersection(text):
         return text[: width - 1].rstrip(ELLIPSIS) + ELLIPSIS
     start = len(text) - width + 1
     between = text.find("::", start - 2)  # half an address would look like another one

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from toolkit._present.tables import terminal_width
 from toolkit._present.text import plural
 from toolkit.cli import _console as console
 from toolkit.errors import InputError
@@ -179,7 +180,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
     lines = {("", label): number for label, number in of_labels.items()}
     if out is None:
-        _print_written(_written(form, comparison, gate, study, lines), form)
+        _print_written(form, comparison, gate, study, lines)
     else:
         if rows:
             console.write_frame(table, out)
@@ -209,12 +210,14 @@ def _written(
     return COMPARISON_FORMATS[form](comparison, gate)
 
 
-def _print_written(text: str, form: Format) -> None:
+def _print_written(form: Format, comparison: Comparison | PairedComparison, gate: Gate | None, *places: Any) -> None:
     """Print a comparison. Only text is adapted to the terminal."""
+    from toolkit.gas._verdict_sentences import comparison_text
+
     if form is Format.TEXT:
-        console.print_text(text.removesuffix("\n"))
+        print(comparison_text(comparison, gate, width=terminal_width()))
     else:
-        print(text, end="")
+        print(_written(form, comparison, gate, *places), end="")
 
 
 def _end(comparison: Comparison | PairedComparison, gate: Gate | None, junit: Path | None) -> None:
@@ -294,7 +297,7 @@ def snapshot(
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
     if gate is not None:
         gate = replace(gate, unjudged_allowed=allow_unjudged)
-    _print_written(_written(form, comparison, gate, out, before.places), form)
+    _print_written(form, comparison, gate, out, before.places)
     outdated = (Kind.CHANGED, Kind.ADDED, Kind.REMOVED)
     differ = {kind: count for kind, count in comparison.counts.items() if kind in outdated and count}
     if form is Format.TEXT and gate is not None and gate.passed and differ:

@@ -438,8 +438,13 @@ def contract_of(node: Node, module: str, ledger_version: int | None = None) -> C
             f"{node.name} does not offer the ABI of {wanted.wire}; call its functions with node.view and "
             "node.simulate, or pass the ABI to toolkit.connect(..., abis=...)"
         )
+    raise absent_module(node, wanted, version)
+
+
+def absent_module(node: Node, wanted: ModuleId, version: int) -> NotFound:
+    """Return the error for a module that does not exist at a version, with the modules that may be meant."""
     similar = similar_modules(node, wanted.address, wanted.name, version)
-    raise NotFound(
+    return NotFound(
         f"module {wanted.wire} does not exist at version {version:,} of {node.name}{similar}",
         status=_NOT_FOUND_STATUS,
         error_code="module_not_found",

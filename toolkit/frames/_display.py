@@ -31,10 +31,10 @@ _LIMITS = {"fingerprint": 13, "value_digest": 13, "explanation": 2_000}
 FIRST = {
     "comparison": ("label", "kind", "gas_before", "gas_after", "change_percent", "cause", "change", "explanation"),
     "steps": (
-        *("label", "part", "stratum", "version_after", "gas_before", "gas_after", "cause", "change_percent", "way_gas"),
-        *("explanation", "change", "time"),
+        *("label", "part", "gas_before", "gas_after", "cause", "stratum", "version_after", "change_percent", "way_gas"),
+        *("uncertain", "explanation", "change", "time"),
     ),
-    "levels": ("label", "stratum", "way_gas", "version_first", "gas_first", "gas_last", "count"),
+    "levels": ("label", "gas_first", "gas_last", "version_first", "stratum", "way_gas", "count"),
     "growth": ("label", "stratum", "part", "per_1000_versions"),
     "mix": ("label", "stratum", "way_gas", "share_before", "share_after"),
     "timeline": ("ledger_version", "time", "kind", "what"),
@@ -69,7 +69,7 @@ FIRST = {
     "descriptions": ("column", "type", "unit", "meaning"),
 }
 # The last of the first columns that always have room, by kind: with fewer, rows look the same or say nothing.
-_NEEDED_TO = {"steps": "cause", "levels": "gas_last"}
+_NEEDED_TO = {"steps": "stratum", "levels": "stratum"}
 # What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
 _INSTEAD = {
     "resource_type": {"module": "module ", "handle": "table "},
@@ -97,7 +97,7 @@ class ShownFrame:
     rows : tuple of tuple of str
         The cells; a row of ellipses replaces the omitted rows.
     note : str
-        Number of rows, how many of them failed, and the columns omitted because they are empty.
+        Number of rows, how many of them failed or are uncertain, and the columns omitted because they are empty.
     numbers : frozenset of int
         Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
@@ -233,7 +233,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
     left_out = f"; without values: {listed((names[place] for place in empty), _MAX_NAMED)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
-    shown += _failed(frame)
+    shown += _failed(frame) + _uncertain(frame)
     kind = _kind(names)
     last, first = _NEEDED_TO.get(kind), FIRST.get(kind, names)
     ends = [n for n, place in enumerate(places, 1) if columns is not None or names[place] == last]
@@ -286,6 +286,14 @@ def _failed(frame: pd.DataFrame) -> str:
     codes = ", ".join(f"{count:,} {visible(code, _MAX_NAME)}" for code, count in counts.items())
     why = f" ({codes}), see error_message" if codes else ""
     return f"; {int(failed.sum()):,} of {len(frame):,} failed{why}" if failed.any() else ""
+
+
+def _uncertain(frame: pd.DataFrame) -> str:
+    """Return the part of the note that counts the steps with reasons for caution; empty if there are none."""
+    if _kind(list(map(str, frame.columns))) != "steps":
+        return ""
+    count = sum(map(bool, frame["uncertain"].dropna()))
+    return f"; {count:,} of {len(frame):,} uncertain, see uncertain" if count else ""
 
 
 def _kind(names: Sequence[str]) -> str:

@@ -92,6 +92,8 @@ def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, 
     """Return a step as a row of the steps frame."""
     why = explanation or findings.NOT_LOOKED_FOR
     row = {name: getattr(step, name) for name in STEPS.names if hasattr(step, name)}
+    gas = ("gas_before", "gas_after", "change")  # floats, as committed calls have means
+    row |= {name: float(row[name]) for name in gas if row[name] is not None}
     row |= {"cause": why.cause, "cause_parts": list(why.found), "explanation": explanation_text(why)}
     if schedule := schedule_change(why.found.get(Cause.SCHEDULE, ())):
         row |= {"price_ratio": schedule.price_ratio, "rounded": schedule.rounded}

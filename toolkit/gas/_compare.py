@@ -26,7 +26,7 @@ from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, Source, failed, is_no_answer
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._sides import Ran, Side, read_side, side_of_run
-from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
+from toolkit.gas._steps import OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._verdict_sentences import Why
 from toolkit.gas.committed._fees import FeeChange, Fees, More, Verdict
 from toolkit.gas.plan._plan import one_version_text
@@ -51,6 +51,10 @@ _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"
 
 _GAS = ("change", *(f"{_SIDED[part]}_{side}" for part in _MEANS for side in ("before", "after")))
 
+# Columns of what committed transactions paid, and which of them the columns of a comparison are about.
+_FEES = ("fee_price", "fee_before", "fee_after", "fee_change_low", "fee_change_high")
+ALL_THAT_SUCCEEDED = "all that succeeded"
+
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
 MAX_AGE = timedelta(days=1)
 
@@ -66,7 +70,7 @@ class Comparison:
         and in percent of the baseline, success, error codes, and the split of gas if it is known. Gas is a float,
         because the row of a committed call has means of the transactions that succeeded (``count_before``,
         ``count_after``): gas, and the fee in octas at one reference price with bounds on its rise. It also has the
-        share of transactions that fail; if it is not compared, it has no gas, and ``not_judged`` says why.
+        share of transactions that fail; if it is not compared, it has no gas and no fee, and ``not_judged`` says why.
         ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     notes : tuple of str
         Differences that make the two sides hard to compare, such as different gas schedules.
@@ -396,7 +400,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
             place = step.version_before, step.version_after, row["node"], step.cause, step.explanation
             changes = (*between[place].changes, *step.changes) if place in between else step.changes
             between[place] = replace(step, changes=changes, node=row["node"] if several else "")
-        rows.append(row | columns | _explained(steps))
+        rows.append(row | columns | (_explained(steps) or _not_explained(row | columns, sides)))
     studies = [side.study for side in sides if side.study]
     calls = frame_of_rows(COMPARISON, rows)
     calls.attrs["versions"] = tuple(side.version if side.until is None else side.until for side in sides)
@@ -617,7 +621,7 @@ def _paid(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any]
     after = two.fees(price, More.WAIT if sides[1].until is None else More.LATER)
     fees = FeeChange.of(before, after, price)
     kind = Kind.CHANGED if fees.changed else Kind.UNCERTAIN if fees.moved else Kind.UNCHANGED
-    found: dict[str, Any] = {"kind": kind, "stratum": ALL_TRANSACTIONS, "value_changed": None}
+    found: dict[str, Any] = {"kind": kind, "stratum": ALL_THAT_SUCCEEDED, "value_changed": None}
     # If nobody called it on either side, the reason is that of the before side: a snapshot's must be written again.
     whole = one.stored is not None  # a snapshot has whole means, so both sides do
     found |= _side_of_row("after", two, fees.after, whole=whole)
@@ -658,8 +662,8 @@ def _is_located(run: Run, row: Mapping[str, Any], at: int) -> bool:
 
 
 def _not_compared(why: str) -> dict[str, Any]:
-    """Return the columns of a call that is not compared: no gas, because two figures in a row look like a change."""
-    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change_percent": None} | dict.fromkeys(_GAS)
+    """Return the columns of a call that is not compared: no gas or fee, as two figures in a row look like a change."""
+    return {"kind": Kind.NOT_COMPARED, "not_judged": why, "change_percent": None} | dict.fromkeys((*_GAS, *_FEES))
 
 
 def _side_of_row(name: str, ran: Ran, fees: Fees, *, whole: bool) -> dict[str, Any]:
@@ -716,3 +720,13 @@ def _explained(steps: Sequence[StepGroup]) -> dict[str, Any]:
         return {}
     cause = steps[0].cause if len({group.cause for group in steps}) == 1 else Cause.MIXED
     return {"cause": cause, "explanation": words.between_text(steps)}
+
+
+def _not_explained(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
+    """Return why the cause of a changed committed call is not known, if no run could look for its steps."""
+    if row["kind"] not in {Kind.CHANGED, Kind.UNCERTAIN} or row["source"] != Source.COMMITTED:
+        return {}
+    plans = (plan for side in sides if side.run is not None for plan in side.run.record.nodes)
+    calls = [call for plan in plans if plan.node == row["node"] for call in plan.committed_series or ()]
+    whys = [call.not_judged for call in calls if call.fingerprint == row["fingerprint"]]
+    return {"explanation": f"cause not judged: {whys[-1]}"} if whys and all(whys) else {}

@@ -523,7 +523,7 @@ def change_text(change: StepChange, name: Renderer, prose: Renderer | None = Non
         if change.parts:
             return f"{units} in total on both sides ({short_change(change, name, prose)})"
         if change.count > 1:
-            ends = f"{change.lowest:,} to {change.highest:,} gas units"
+            ends = f"{number(change.lowest)} to {number(change.highest)} gas units"
             return f"{ends} in {change.count:,} steps, back to {gas_text(after)}"
         return f"same gas ({units}), different outcome"
     return _usage_text(change, prose or name) if change.is_usage else _failure_text(change, name)

@@ -15,8 +15,9 @@ import pandas as pd
 
 from toolkit._present.messages import did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.errors import InputError, ToolkitError
 from toolkit.frames._columns import compact_json, plain_columns
+from toolkit.frames._schema import COMPARISON, GROWTH, LEVELS, MIX, OBSERVATIONS, RUN_TIMELINE, STEPS, TIMELINE
 from toolkit.gas._labels import Called, default_labels, function_names
 from toolkit.gas._observations import Source
 from toolkit.move._json_text import parse_json
@@ -36,6 +37,17 @@ MODEL_NOTICE = (
 # Columns that a message names.
 _MAX_NAMED = 12
 _GAS_COLUMNS = ("label", "source", "ledger_version", "gas_used")
+# Frames that a message names, instead of their columns.
+_OWN_FRAMES = {
+    "run.observations": OBSERVATIONS,
+    "run.steps": STEPS,
+    "run.levels": LEVELS,
+    "run.growth": GROWTH,
+    "run.mix": MIX,
+    "run.timeline": RUN_TIMELINE,
+    "a timeline": TIMELINE,
+    "comparison.calls": COMPARISON,
+}
 
 
 @dataclass(frozen=True)
@@ -128,13 +140,13 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str, source: s
 
     Raises
     ------
-    SchemaError
+    InputError
         Names the first missing column, where to get the frame, and the columns of this one.
     """
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         text = f"{what} need the column {missing[0]!r}: expected {source}, got {described(frame)}"
-        raise SchemaError(text, column=missing[0])
+        raise InputError(text)
 
 
 # readings in other forms ----------------------------------------------------------------------------------------------
@@ -193,7 +205,8 @@ def described(given: Any) -> str:
     if not isinstance(given, pd.DataFrame):
         empty = "an empty " if isinstance(given, Sized) and not len(given) else ""
         return shorten(given) if isinstance(given, str) else f"{empty}{type(given).__name__}"
-    return f"a frame with the columns {visible(listed(map(str, given.columns), _MAX_NAMED) or 'none', 300)}"
+    own = next((name for name, schema in _OWN_FRAMES.items() if list(given.columns) == schema.names), "")
+    return own or f"a frame with the columns {visible(listed(map(str, given.columns), _MAX_NAMED) or 'none', 300)}"
 
 
 def _observation_frame(given: Any) -> pd.DataFrame | None:
@@ -337,10 +350,8 @@ def series_of(observations: pd.DataFrame, calls: Sequence[str] | None = None) ->
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
     InputError
-        If `calls` contains a label that the frame does not have.
+        If a column is missing, or `calls` contains a label that the frame does not have.
     """
     require(observations, _GAS_COLUMNS, what="figures of gas by version", source="run.observations")
     order = call_order(observations, calls)

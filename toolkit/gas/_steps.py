@@ -180,15 +180,15 @@ class PartChange:
     ----------
     part : str
         ``execution``, ``io``, ``storage`` or ``refund``.
-    before, after : int or None
-        Levels, rounded to whole units; None if the way exists on the other side only.
+    before, after : float or None
+        Means; None if the way exists on the other side only.
     low, high : float or None
         95 % confidence bounds on the change, including rounding.
     """
 
     part: str
-    before: int | None
-    after: int | None
+    before: float | None
+    after: float | None
     low: float | None
     high: float | None
 
@@ -215,7 +215,7 @@ class StepChange:
         Stratum of committed transactions; empty for views.
     way_gas : float or None
         Mean gas of the way of the stratum that was compared; None if the stratum is not divided into ways.
-    lowest, highest : int or None
+    lowest, highest : float or None
         Least and most gas of a drift.
     parts : tuple of PartChange
         The parts of committed gas that changed.
@@ -240,8 +240,8 @@ class StepChange:
     success_after: bool | None = None
     stratum: str = ""
     way_gas: float | None = None
-    lowest: int | None = None
-    highest: int | None = None
+    lowest: float | None = None
+    highest: float | None = None
     parts: tuple[PartChange, ...] = ()
     count_before: int | None = None
     count_after: int | None = None
@@ -346,7 +346,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
 
     Raises
     ------
-    SchemaError
+    InputError
         If a column of `STEP_COLUMNS` is missing.
     """
     rows = plain_rows(merge_drift(steps))
@@ -455,7 +455,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
 
     Raises
     ------
-    SchemaError
+    InputError
         If a column of `STEP_COLUMNS` is missing.
     """
     require(steps, STEP_COLUMNS, what="summaries of changes", source="run.steps")
@@ -473,7 +473,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     result = rows.iloc[starts].reset_index(drop=True).assign(count=(ends - starts + 1).astype("int64"))
     for name in [name for name in rows.columns if name.endswith("_after")]:
         result[name] = rows[name].iloc[ends].array
-    gas = rows[["gas_before", "gas_after"]].astype("Int64")
+    gas = rows[["gas_before", "gas_after"]].astype("Float64")
     result["lowest"] = gas.min(axis=1).groupby(np.cumsum(new)).min().array
     result["highest"] = gas.max(axis=1).groupby(np.cumsum(new)).max().array
     single = result["count"] == 1

@@ -505,7 +505,8 @@ def _stepped(found: pd.DataFrame, steps: pd.DataFrame, at: int) -> pd.DataFrame:
         if step["version_after"] > at:
             row |= {"gas_used": None, "success": None, "error_code": NOT_READ}
         else:
-            row |= {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
+            gas = step["gas_after"]
+            row |= {"ledger_version": step["version_after"], "gas_used": None if gas is None else int(gas)}
             row |= {"success": step["success_after"], "error_code": step["error_after"]}
     return frame_of_rows(OBSERVATIONS, [*rows.values()])
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, version_span
+from toolkit.client._contracts import absent_module
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
@@ -91,6 +92,8 @@ def timeline(
     InputError
         If `versions` is not a plain range or has no readable version, or `modules` contains a name that is not the id
         of a module or function.
+    NotFound
+        If a module exists at no version; the message suggests similar names.
     NodeError, NodeUnreachable
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -160,6 +163,10 @@ def found_timeline(
     with progress_bar(0, "changes", show=progress) as bar:
         found = find_timeline(node, first, last, names, evidence=Evidence(node, bar), oldest=oldest, initial=initial)
     guard.check_at_end()
+    seen = {name for change in found.changes for name in change.affects}
+    for module in (one for one in map(_module_of, names) if one.wire not in seen):  # a change would have removed it
+        if node.abis.at(last).lookup(module.address, module.name).is_absent:
+            raise absent_module(node, module, last)
     return found
 
 

@@ -6,7 +6,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum, member
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +34,7 @@ from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
 
 _HEAD = ("call", "before", "after", "change", "relative", "versions")
+_NO_CELLS = ("",) * (len(_HEAD) - 1)  # of a line that continues the first cell
 _PAIRED_HEAD = (
     "call",
     "transactions",
@@ -81,6 +82,7 @@ class ShownRow(NamedTuple):
     """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain.
 
     `part` is the part of the gas that the row shows, and `counts` what a line says of a committed call without a row.
+    `narrow` are the lines of the row in a table without room for its longest cell; empty if they are its cells.
     `is_named` tells that another line names the call, if it has no row.
     """
 
@@ -90,6 +92,7 @@ class ShownRow(NamedTuple):
     is_uncertain: bool = False
     part: Part | None = None
     counts: str = ""
+    narrow: tuple[tuple[str, ...], ...] = ()
     is_named: bool = False
 
 
@@ -98,7 +101,8 @@ class Shown:
     """What is shown of a comparison in each format: its sides, counts, a table, and lines on what it leaves out.
 
     `sides` are the baseline and the candidate, `steps` those in between. `unchanged` are the rows of the calls whose
-    gas is the same, which only a page has room for. `regressed` are the labels of the calls that regressed.
+    gas is the same, which only a page has room for. `regressed` are the labels of the calls that regressed, and
+    `unexplained` says why the cause of a call that changed is not known, by its name.
     """
 
     title: str
@@ -111,15 +115,17 @@ class Shown:
     steps: tuple[StepGroup, ...] = ()
     unchanged: tuple[ShownRow, ...] = ()
     regressed: frozenset[str] = frozenset()
+    unexplained: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def table_notes(self) -> list[str]:
-        """Why the parts do not add up, and which versions are those of committed calls, if the table has any."""
+        """Of which transactions the means are, why parts do not add up, and what versions committed calls have."""
+        means = "means: of the transactions that succeeded"
         rounded = "execution and io are rounded up, so all parts may exceed the total by up to 2 gas units"
         parts = f"parts: only those that changed; {rounded}"
         versions = "versions of committed calls: where the transactions of each side end"
-        rows = self.rows
-        return [parts] * any(row.part for row in rows) + [versions] * any(row.counts for row in rows)
+        counted, split = any(row.counts for row in self.rows), any(row.part for row in self.rows)
+        return [means] * counted + [parts] * split + [versions] * (counted and "versions" in self.head)
 
     @property
     def all_lines(self) -> list[str]:
@@ -152,6 +158,7 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
     both = zip(comparison.names, comparison.about, strict=True)
     one, two = (name(f"{side}{about}", MAX_NAME) for side, about in both)
     title, lines = f"{before} compared with {after}", [*_lines(calls, name, named, comparison.fees)]
+    alone = {name(row["label"]): name(row["explanation"], MAX_NOTE) for row in calls if _is_unexplained(row)}
     counts = f"{counts or 'no calls'}{model}"
     several = len({row["node"] for row in calls}) > 1
     table: list[ShownRow] = []
@@ -164,7 +171,8 @@ def shown_calls(comparison: Comparison, name: Renderer, gate: Gate | None = None
             alike += cells
     notes = comparison.notes if gate else comparison.warnings
     regressed = frozenset(label for label, *_ in failed)
-    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, comparison.steps, tuple(alike), regressed)
+    steps, unchanged = comparison.steps, tuple(alike)
+    return Shown(title, (one, two), counts, _HEAD, table, lines, notes, steps, unchanged, regressed, alone)
 
 
 def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
@@ -177,6 +185,10 @@ def shown_pairs(comparison: PairedComparison, name: Renderer) -> Shown:
     cells = [(name(row["label"]), *(number(row[column]) for column in _PAIRED_COLUMNS)) for row in calls]
     rows = [ShownRow(call_of(row), mine) for row, mine in zip(calls, cells, strict=True)]
     return Shown(title, sides, counts or "no transactions", _PAIRED_HEAD, rows, [], comparison.warnings)
+
+
+def _is_unexplained(row: Mapping[str, Any]) -> bool:
+    return row["cause"] is None and row["explanation"] is not None
 
 
 def left_out_text(left_out: Iterable[tuple[str, str, str]]) -> str:
@@ -197,9 +209,13 @@ def comparison_text(
     here = comparison.shown(label_text, gate)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
-    rows = [(f"{'  ' * row.is_part}{row.cells[0]}", *row.cells[1:]) for row in here.rows]
-    columns = [*zip(here.head, *rows, strict=True)]
-    fitted = fitted_columns(columns, width - 2, right=range(1, len(columns)), needed=len(columns) - 1)
+    columns = _columns(here, lambda row: (row.cells,))
+    if sum(2 + max(map(len, column)) for column in columns) > width:
+        here = replace(here, head=here.head[:-1])
+        columns = _columns(here, lambda row: (row.cells,))
+        if sum(2 + max(map(len, column)) for column in columns) > width:
+            columns = _columns(here, lambda row: row.narrow or (row.cells,))
+    fitted = fitted_columns(columns, width - 2, right=range(1, len(columns)), needed=len(columns))
     table = text_table(zip(*fitted.values(), strict=True), numbers_from=1, indent="  ")
     causes = cause_lines(here, label_text)
     causes = ["causes:", *(f"  {line}" for line in causes)] if causes else []
@@ -207,10 +223,16 @@ def comparison_text(
     return "\n".join(filter(None, [above, *(table if here.rows else ()), below]))
 
 
+def _columns(here: Shown, lines_of: Callable[[ShownRow], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Return the columns of the text table of a comparison that are in its head, with the lines of each row."""
+    rows = [(f"{'  ' * row.is_part}{line[0]}", *line[1:]) for row in here.rows for line in lines_of(row)]
+    return [*zip(here.head, *(row[: len(here.head)] for row in rows), strict=True)]
+
+
 def comparison_html(comparison: Comparison | PairedComparison) -> str:
     """Return a comparison for a notebook."""
     here = comparison.shown(label_text)
-    rows = [tuple(map(html.escape, row.cells)) for row in here.rows]
+    rows = [("&emsp;" * row.is_part + html.escape(row.cells[0]), *map(html.escape, row.cells[1:])) for row in here.rows]
     table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
     notes = [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
     causes = cause_lines(here, label_text)
@@ -223,13 +245,14 @@ def comparison_html(comparison: Comparison | PairedComparison) -> str:
 
 def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, several: bool) -> Iterator[ShownRow]:
     """Yield the rows of a call in the table, with its node if there are several."""
-    mean = ", mean" if row["fee_before"] is not None or row["fee_after"] is not None else ""
+    known = [number(count) for side in ("before", "after") if (count := row[f"count_{side}"]) is not None]
+    mean = "" if row["fee_before"] is row["fee_after"] is None else f", mean of {' and '.join(known)}"
     exact = all(side.means for side in (paid.before, paid.after)) if paid is not None else not mean
     gas = row["gas_before"], row["gas_after"]  # before rounding, as in `change_percent`
     columns = {f"{name}_{side}": digits for name, digits in _DECIMALS.items() for side in ("before", "after")}
     row = {**row, **{name: round(row[name], digits) for name, digits in columns.items() if row[name] is not None}}
-    source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])}{mean})"
-    node = f" ({name(row['node'])})" if several else ""
+    source = "" if row["source"] == Source.VIEW else f"{name(row['source'].partition('@')[0])}{mean}"
+    about = [text for text in (source, name(row["node"]) if several else "") if text]
     change = None if row["change"] is None else row["gas_after"] - row["gas_before"]
     outcomes = [_outcome_text(row, side, name, paid) for side in ("before", "after")]
     moved = "" if change is None or row["kind"] == Kind.UNCHANGED else _difference(change)
@@ -243,24 +266,29 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     versions = version_range(read[0], read[-1]) if read else ""
     call = call_of(row)
     counts = "" if paid is None else _counts_text(paid.before, paid.after, bounds_text(100 * paid.low, 100 * paid.high))
-    cells = (f"{name(row['label'])}{source}{node}", *outcomes, moved, relative, versions)
+    label, cells = name(row["label"]), (*outcomes, moved, relative, versions)
+    narrow = ((label, *cells), *((f"  {text}", *_NO_CELLS) for text in about))
+    whole = (" ".join([label, *(f"({text})" for text in about)]), *cells)
     named = row["kind"] == Kind.UNCHANGED and bool(row["value_changed"])
-    yield ShownRow(call, cells, is_uncertain=uncertain, counts=counts, is_named=named)
+    yield ShownRow(call, whole, is_uncertain=uncertain, counts=counts, narrow=narrow, is_named=named)
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
-        price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+        price = f"fee, octas (price {row['fee_price']:,})"
         ratio = relative_change(row["fee_before"], row["fee_after"])
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
-        relative = ratio if bounds in {"", ratio} else f"{ratio} ({bounds})"
-        yield ShownRow(call, (price, *map(number, fees), rise, relative, ""), is_part=True)
+        cells = (price, *map(number, fees), rise)
+        alone = bounds in {"", ratio}
+        narrow = () if alone else ((*cells, ratio, ""), (f"  interval {bounds}", *_NO_CELLS))
+        relative = ratio if alone else f"{ratio} ({bounds})"
+        yield ShownRow(call, (*cells, relative, ""), is_part=True, narrow=narrow)
     for part in Part:
         column = part.column
         before, after = row[f"{column}_before"], row[f"{column}_after"]
         if change is not None and before is not None and after is not None and before != after:
-            unit = "octas" if part.in_octas else "gas units"
-            cells = (f"of which {part} ({unit})", number(before), number(after), _difference(after - before), "", "")
-            yield ShownRow(call, cells, is_part=True, part=part)
+            unit = "octas" if part.in_octas else "gas"
+            whole = (f"{part}, {unit}", number(before), number(after), _difference(after - before), "", "")
+            yield ShownRow(call, whole, is_part=True, part=part)
 
 
 def _difference(value: float) -> str:
@@ -317,7 +345,8 @@ def cause_lines(here: Shown, name: Renderer, limit: int | None = MAX_CAUSES) -> 
         labels = ", ".join(dict.fromkeys(name(change.label) for change in step.changes))
         lines.append(f"{labels}: {group_text(step, name)}")
     rest = len(here.steps) - len(shown)
-    return [*lines, f"... and {plural(rest, 'more step')}"] if rest else lines
+    lines += [f"... and {plural(rest, 'more step')}"] if rest else []
+    return [*lines, *(f"{call}: {why}" for call, why in here.unexplained.items())]
 
 
 def _lines(

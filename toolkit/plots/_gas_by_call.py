@@ -91,10 +91,8 @@ def gas_distribution(
 
     Raises
     ------
-    SchemaError
-        If `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, or `calls` or `colors` contains an unknown name,
+        If `observations` is not one of these, a frame lacks a column, `calls` or `colors` contains an unknown name,
         or no observation has `source`.
 
     Examples
@@ -288,10 +286,8 @@ def gas_heatmap(
 
     Raises
     ------
-    SchemaError
-        If `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, `calls` contains an unknown name, or dates are
+        If `observations` is not one of these, a frame lacks a column, `calls` contains an unknown name, or dates are
         requested and fewer than two times are known.
 
     Examples

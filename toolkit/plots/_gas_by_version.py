@@ -137,11 +137,9 @@ def gas_by_version(
 
     Raises
     ------
-    SchemaError
-        If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, `calls` or `colors` contains an unknown name, dates are
-        requested and fewer than two times are known, or both `ax` and `figsize` are given.
+        If `observations` is not one of these, a frame lacks a column, `calls` or `colors` contains an unknown name,
+        dates are requested and fewer than two times are known, or both `ax` and `figsize` are given.
 
     Examples
     --------

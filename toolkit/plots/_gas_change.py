@@ -130,9 +130,8 @@ def _note(changes: pd.DataFrame, drawn: int, steps: int) -> str:
         of = f"{plural(len(changes), 'change')}{f' ({steps:,} steps)' if steps > len(changes) else ''}"
         return f"not drawn: {left_out:,} of {of}, without gas"
     not_compared = int((changes["kind"] == Kind.NOT_COMPARED).sum())
-    counts = {"not compared": not_compared, "without gas": left_out - not_compared}
-    whys = [f"{count:,} {why}" for why, count in counts.items() if count]
-    return f"not drawn: {' and '.join(whys)}, of {plural(len(changes), 'call')}"
+    why = " or ".join(["not compared"] * bool(not_compared) + ["without gas"] * (left_out > not_compared))
+    return f"not drawn: {left_out:,} of {plural(len(changes), 'call')}, {why}"
 
 
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
@@ -181,10 +180,8 @@ def _change_text(row: dict[str, Any]) -> str:
     if row.get("stratum") is not None and row.get("change_percent"):
         return f"{relative_change(*_sides(row))}{doubt}"
     if before == after:  # a row has no room for the sentence about equal gas
-        low, high = row.get("lowest"), row.get("highest")
-        if count == 1:
-            return f"same gas{doubt}"
-        return f"{number(low)} to {number(high)} in {count:,} steps, back to {number(after)}"
+        low, high, end = map(number, (row.get("lowest"), row.get("highest"), after))
+        return f"same gas{doubt}" if count == 1 else f"{low} to {high} in {count:,} steps, back to {end}"
     change = StepChange(row["label"], row.get("source") or "", count, before, after)
     return f"{short_change(change, figure_text)}{doubt}"
 

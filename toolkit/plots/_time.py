@@ -59,7 +59,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
 
     Raises
     ------
-    SchemaError
+    InputError
         If `timeline` lacks a column.
     """
     require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="timeline marks", source=_TIMELINE)

@@ -203,7 +203,7 @@ def test_a_row_that_failed_says_so_in_80_columns():
 
 
 def test_parts_of_a_committed_call_are_told_apart():
-    """In 80 columns, and each has its cause; frames of views have no parts."""
+    """In 80 columns, with their gas, cause and stratum, and whole labels; what is uncertain is counted."""
     names = FIRST["steps"]
     rows = [("registrations", part, 3502, 5, 50, "schedule", 900.0) for part in ("execution", "io", "storage")]
     known = dict(
@@ -213,13 +213,17 @@ def test_parts_of_a_committed_call_are_told_apart():
             strict=False,
         )
     )
+    known["uncertain"] = [[], ["few"], None]
     strata = ["succeeding, 1 new slot", "failing, " * 6, "succeeding, 2 new slots"]
     frame = pd.DataFrame(known | {"stratum": strata, "explanation": ["because " * 20] * 3}).reindex(columns=names)
     lines = show(frame).fitted(80).splitlines()
     assert [line.split()[1] for line in lines[:4]] == ["part", "execution", "io", "storage"]
-    assert [line.split()[2][:4] for line in lines[:4]] == ["stra", "succ", "fail", "succ"]
-    assert [line.split()[-4:] for line in lines[1:4]] == [["3,502", "5", "50", "schedule"]] * 3
+    assert [line.split()[5][:4] for line in lines[:4]] == ["stra", "succ", "fail", "succ"]
+    assert [line.split()[2:5] for line in lines[1:4]] == [["5", "50", "schedule"]] * 3
+    assert {line.split()[0] for line in lines[1:4]} == {"registrations"}
     assert max(map(len, lines)) <= 80
+    assert "1 of 3 uncertain" in show(frame).note
+    assert "uncertain" in show(frame).columns
 
 
 STUDY = toolkit.Study(
@@ -270,7 +274,7 @@ def test_rows_are_told_apart_in_80_columns():
     batch = _batch(node)
     frames = {
         ("kind", "gas_after"): toolkit.compare(run.at(3450), run.at(3590)).calls,
-        ("part", "stratum", "version_after", "gas_before", "gas_after", "cause"): run.steps,
+        ("part", "stratum", "gas_before", "gas_after", "cause"): run.steps,
         ("stratum", "version_first", "gas_first", "gas_last"): run.levels,
         ("value", "ledger_version", "presence"): toolkit.fetch_table_items(node, handle, ["alice", "nobody"], **read),
         ("key", "value", "deleted"): written.table_items(handle, owner="0xcafe"),

@@ -68,11 +68,13 @@ def test_a_change_that_moves_a_level_is_a_row():
     assert row["explanation"] == "transaction 100 (user_transaction) upgraded module 0x1::m"
 
 
-def test_the_bounds_of_a_part_in_octas_include_the_rounded_change():
-    """A fee of octas is a fraction of gas units: levels and change are rounded alike, and the bounds allow for it."""
+def test_the_means_of_a_part_in_octas_are_fractions_of_gas_units():
+    """A fee of octas is a fraction of gas units: the means are not rounded, and the bounds include whole units."""
     _, rows = judged(frame_of([4] * 200, storage_fee_octas=[4_330] * 100 + [393_620] * 100), UPGRADE)
     row = next(row for row in rows if row["part"] == "storage")
-    assert (row["gas_before"], row["gas_after"], row["change"]) == (43, 3_936, 3_893)
+    assert (row["gas_before"], row["gas_after"]) == (43.3, 3_936.2)
+    assert row["change"] == row["gas_after"] - row["gas_before"] == pytest.approx(3_892.9)
+    assert row["change_percent"] == pytest.approx(100 * row["change"] / row["gas_before"])
     assert row["change_low"] <= row["change"] <= row["change_high"] < row["change"] + 1
 
 

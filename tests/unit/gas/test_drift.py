@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError
 from toolkit.gas._steps import is_drift, merge_drift
 
 
@@ -76,5 +76,5 @@ def test_no_steps_give_no_rows() -> None:
 
 def test_a_missing_column_is_named() -> None:
     """A frame that is not of steps is refused by the column it lacks."""
-    with pytest.raises(SchemaError, match="need the column 'cause'"):
+    with pytest.raises(InputError, match="need the column 'cause'"):
         merge_drift(synthetic_run.steps().drop(columns="cause"))

@@ -465,7 +465,7 @@ def test_the_text_opens_with_the_verdict(written):
     assert any(line.startswith('waived: dearer: "known" until 2026-06-01: from 100 to 150 gas units') for line in lines)
     assert "3 changed, 1 not compared, 1 added, 1 removed, 1 unchanged" in lines
     table = [line.split()[0] for line in lines if line.startswith("  ")]
-    assert table[1:] == ["breaks", "dearer", "of", "gone", "cheaper", "lost"]
+    assert table[1:] == ["breaks", "dearer", "io,", "gone", "cheaper", "lost"]
     assert lines[-2:] == ["added: new", "unchanged: same"]
 
 
@@ -511,7 +511,10 @@ def test_the_note_on_parts_needs_a_part(paid):
     """The row of the fee does not count: without a row that names a part, the note would not explain anything."""
     shown = between(paid, 1_000, 3_000).shown(label_text)
     assert [str(row.part) for row in shown.rows if row.part] == ["storage"]
-    assert replace(shown, rows=shown.rows[:2]).table_notes == shown.table_notes[1:]
+    notes = shown.table_notes  # on means, parts and versions
+    assert replace(shown, rows=shown.rows[:2]).table_notes == [notes[0], notes[2]]
+    assert replace(shown, head=shown.head[:-1]).table_notes == notes[:2]
+    assert replace(shown, rows=[]).table_notes == []
 
 
 def test_simulations_at_the_head_do_not_move_the_end_of_a_side():
@@ -614,14 +617,32 @@ def test_means_are_not_rounded_before_they_are_compared(paid):
     assert shown.rows[0].cells[1:5] == ("439.25", "439.64", "+0.39", "+0.0892\u202f%")
     assert shown.rows[1].cells[4].startswith("+0.0892\u202f% (")
     assert [round(percent, 3) for percent in found.calls["change_percent"]] == [0.089]
-    assert len(shown.table_notes) == 2
+    assert len(shown.table_notes) == 3
     for form in ("text", "markdown", "html"):
         text = COMPARISON_FORMATS[form](found, None).lower()
-        assert [text.count(note) for note in shown.table_notes] == [1, 1]
+        assert [text.count(note) for note in shown.table_notes] == [1, 1, 1]
     table = [line for line in comparison_text(found).splitlines() if line.startswith("  ")]
     indents = [len(line) - len(line.lstrip()) for line in table]
     assert indents == [2, *(4 if row.is_part else 2 for row in shown.rows)]
     assert [row.is_part for row in shown.rows] == [False, True, True]
+
+
+def test_a_table_of_80_columns_has_every_figure(paid):
+    """Versions are left out, and what a row is about and the interval of its fee have lines of their own."""
+    found = between(paid, 1_000, 3_000)
+    assert found.calls["stratum"].tolist() == ["all that succeeded"]
+    text = comparison_text(found, width=80).splitlines()
+    lines = text[next(place for place, line in enumerate(text) if line.startswith("  call")) :][:6]
+    one, two = found.calls.loc[0, ["count_before", "count_after"]]
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    assert lines[0].split()[-1] == "relative"
+    assert lines[1].split() == ["registrations", "439.25", "439.64", "+0.39", "+0.0892", "%"]
+    assert lines[2].strip() == f"committed, mean of {one} and {two}"
+    assert [line.split()[0] for line in lines[3:6]] == ["fee,", "interval", "storage,"]
+    wide = comparison_text(found, width=140)
+    assert "versions" in wide
+    assert "interval" not in wide
 
 
 def test_means_and_counts_are_of_the_transactions_that_succeeded(paid):
@@ -646,8 +667,10 @@ def test_what_waiting_cannot_add_is_not_waited_for(paid, tmp_path):
     """A requested version and a run compared with itself stay as they are, and so does the beginning of a run."""
     [one] = between(paid, 3_490, 3_500).gate("5%").not_judged
     assert one.reason.endswith(f"(291 before and 3 after); {More.LATER}")
-    [cells] = [row.cells for row in between(paid, 3_490, 3_500).shown(label_text).rows]
+    few = between(paid, 3_490, 3_500)
+    [cells] = [row.cells for row in few.shown(label_text).rows]
     assert cells[1:3] == ("291 succeeded", "3 succeeded")
+    assert few.calls[["gas_before", "gas_after", *few.calls.filter(like="fee_")]].isna().all(axis=None)
     [same] = compare(paid, paid).gate("5%").not_judged
     assert same.reason == f"both sides end at version 4,999, so they have the same transactions; {More.LATER}"
     [few] = verdict_within(registrations(tmp_path / "few", "3480:4200"))[1].not_judged

@@ -231,6 +231,19 @@ def test_steps_are_there_once_written(store):
     assert list(store.steps().columns) == STEPS.names
 
 
+def test_steps_of_earlier_versions_have_the_types_of_now(store):
+    """Earlier versions stored gas as integers."""
+    known = {name: ["x"] for name in ("label", "fingerprint", "source", "node", "cause")}
+    known |= {"version_before": [1], "version_after": [2], "exact": [True], "gas_before": [4], "gas_after": [36]}
+    frame = rows_frame(STEPS, known)
+    store.write_steps(frame.astype(dict.fromkeys(("gas_before", "gas_after"), "int64[pyarrow]")))
+    pd.testing.assert_frame_equal(store.steps(), frame)
+    assert store.steps()["gas_after"].tolist() == [36.0]
+    store.write_steps(frame.assign(cause=[["x"]]))
+    with pytest.raises(StudyError, match="cannot be read"):
+        store.steps()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -18,7 +18,9 @@ from matplotlib.figure import Figure
 import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError
+from toolkit.frames._columns import frame_of_rows
+from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
@@ -528,12 +530,17 @@ def test_an_interval_of_a_timeline_is_a_band_with_a_hollow_mark() -> None:
 
 def test_a_frame_that_is_not_a_timeline_is_refused() -> None:
     """The missing column is named, and where the frame comes from."""
-    with pytest.raises(SchemaError, match="timeline marks need the column 'kind'"):
+    with pytest.raises(InputError, match="timeline marks need the column 'kind'"):
         gas_by_version(synthetic_run.observations(), timeline=timeline().drop(columns="kind"))
     observations = synthetic_run.observations()
     for name in ("steps", "levels"):
-        with pytest.raises(SchemaError, match=rf"expected run\.{name}, got a frame with the columns"):
+        with pytest.raises(InputError, match=rf"expected run\.{name}, got run\.observations"):
             gas_by_version(observations, **{name: observations})
+    steps = frame_of_rows(STEPS, [])
+    with pytest.raises(InputError, match=r"got run\.steps$"):
+        gas_by_version(steps)
+    with pytest.raises(InputError, match=r"expected run\.levels, got run\.steps$"):
+        gas_by_version(observations, levels=steps)
 
 
 def shown_dates(ax: Axes) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError
 from toolkit.plots import gas_distribution
 from toolkit.plots._gas_by_call import HEIGHT
 
@@ -115,7 +115,7 @@ def test_a_change_of_the_gas_schedule_begins_a_row() -> None:
     late = frame[(frame["source"] == "committed") & (frame["ledger_version"] >= synthetic_run.TENFOLD)]
     medians = [line.get_xdata()[0] for line in ax.findobj(lambda artist: artist.get_gid() == "median")]
     assert medians[1] == late["gas_used"].astype(float).median()
-    with pytest.raises(SchemaError, match="need the column 'kind'"):
+    with pytest.raises(InputError, match="need the column 'kind'"):
         gas_distribution(frame, timeline=frame)
 
 

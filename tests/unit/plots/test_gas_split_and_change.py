@@ -222,14 +222,14 @@ def test_calls_without_gas_to_compare_are_counted_below() -> None:
     found += [("c", "uncertain", "all transactions", 10, 1076, 10_620.2), ("d", "unchanged", None, 4, 4, 0.0)]
     axes = gas_change(pd.DataFrame(found, columns=names))
     assert texts(axes, "change") == ["+50\u202f%", "same gas", "×107.2, uncertain"]
-    assert texts(axes, "note") == ["not drawn: 1 not compared, of 4 calls"]
+    assert texts(axes, "note") == ["not drawn: 1 of 4 calls, not compared"]
     assert axes.get_title() == "Gas before and after"
     calls = pd.DataFrame([*found, ("e", "removed", None, 5, None, None)], columns=names)
     calls.attrs["versions"] = (3_400, 3_900)
     axes = gas_change(calls.assign(gas_before=calls["gas_before"].fillna(1), gas_after=calls["gas_after"].fillna(2)))
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "d", "e", "c"]  # whatever gas b may have
     assert gas_change(calls).get_title() == "Gas before and after: ledger versions 3,400 and 3,900"
-    assert texts(gas_change(calls), "note") == ["not drawn: 1 not compared and 1 without gas, of 5 calls"]
+    assert texts(gas_change(calls), "note") == ["not drawn: 2 of 5 calls, not compared or without gas"]
     nothing = gas_change(pd.DataFrame(found[1:2], columns=names))
     assert "no gas to compare" in [text.get_text() for text in nothing.texts]
 

@@ -302,10 +302,10 @@ def judge_call(
 def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
     """Return the row of a step, in gas units, without its place and the fields that all steps of the call share."""
     scale = unit if step.part.in_octas else 1.0
-    before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
+    before, after = (None if one is None else max(0.0, one / scale) for one in (step.before, step.after))
     change = None if before is None or after is None else after - before
     low = high = None
-    if change is not None:  # of the rounded levels, so the bounds include rounding, of octas to whole units too
+    if change is not None:  # the bounds include the rounding of octas to whole units
         low, high = step.low / scale, step.high / scale
         ends = (math.floor(low), math.ceil(high)) if step.part.in_octas else (low, high)
         low, high = min(change, *ends), max(change, *ends)

@@ -24,7 +24,7 @@ from msgspec import structs
 from toolkit._present.files import check_regular, checked_path, other_file, read_text_file, remove_left_overs, replacing
 from toolkit._present.text import visible
 from toolkit.archive._lock import locked
-from toolkit.dtypes import read_parquet, to_pandas
+from toolkit.dtypes import read_parquet, to_arrow, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._calls import NO_ANSWER
@@ -350,9 +350,9 @@ class RunStore:
         try:
             frame = read_parquet(place)
             if list(frame.columns) == STEPS.names:
-                return frame
+                return to_pandas(to_arrow(frame).cast(STEPS.arrow))  # earlier versions stored gas as integers
             why = f"its columns are not those of the {STEPS.name}"
-        except (ToolkitError, OSError, ValueError) as error:
+        except (ToolkitError, *_UNREADABLE) as error:
             why = str(error)
         raise StudyError(
             f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
