@@ -178,7 +178,14 @@ def few_text(few: FewCalls, name: Renderer) -> str:
 
 def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for slope in call.growth[:_MAX_LISTED]:
-        yield growth_text(slope, _of_kind(slope.stratum, name))
+        usage = any(
+            one.stratum == slope.stratum
+            and one.way_gas is not None  # other shares of whole strata leave the gas within each as it is
+            and slope.version_first <= one.version_after
+            and one.version_before <= slope.version_last
+            for one in call.mix
+        )
+        yield growth_text(slope, _of_kind(slope.stratum, name), with_usage=usage)
     if len(call.growth) > _MAX_LISTED:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes (see `run.growth`)"
     for (before, after), changes in groupby(call.mix, attrgetter("version_before", "version_after")):
@@ -197,8 +204,8 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         )
 
 
-def growth_text(slope: Slope, kind: str) -> str:
-    """Describe gradual growth; `kind` is appended to the name of the part."""
+def growth_text(slope: Slope, kind: str, *, with_usage: bool) -> str:
+    """Describe gradual growth, perhaps while usage changed; `kind` is appended to the name of the part."""
     grown = slope.per_1000_versions * (slope.version_last - slope.version_first) / 1_000
     start = slope.level - grown / 2
     share = percent(100 * grown / start, "+.0f") if start > 0 else counted(_decimal(grown, sign=True), "gas unit")
@@ -207,7 +214,8 @@ def growth_text(slope: Slope, kind: str) -> str:
     versions = f"from version {slope.version_first:,} to {slope.version_last:,}"
     what = "grows" if slope.per_1000_versions > 0 else "falls"
     over = f"{share} over {plural(slope.count, 'transaction')}"
-    return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); no change explains it"
+    why = "usage changed meanwhile (see below), which may be all of it" if with_usage else "no change explains it"
+    return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); {why}"
 
 
 def shares_text(before: float, after: float) -> str:

@@ -64,7 +64,6 @@ MAX_NAME = 200  # characters of the name of a side
 MAX_CAUSES = 6  # steps between the sides; the reports of the runs have all
 _MAX_OUTCOMES = 3  # in one reason
 _MAX_NAMED = 5  # labels in one note; the frames have all
-_MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _ALIKE = (Kind.UNCHANGED, Kind.UNCERTAIN)
 # Decimals shown of a column of a row: gas units may be means, and octas are shown whole.
 _DECIMALS = {"gas": 2} | {part.column: 0 if part.in_octas else 2 for part in Part}
@@ -447,9 +446,11 @@ def bounds_text(low: float | None, high: float | None) -> str:
     """Return the bounds of a rise in percent, or the lower one alone; empty if they are not known."""
     if low is None or not math.isfinite(low):
         return ""
+    high = high if high is not None and math.isfinite(high) else None
     factor = low >= 100  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
-    ends = [times(round(1 + end / 100, 1)) if factor else percent(round(end, 2), "+.3g") for end in (low, high or low)]
-    if high is None or high > _MAX_RISE:
+    known = [low] if high is None else [low, high]
+    ends = [times(round(1 + end / 100, 1)) if factor else percent(round(end, 2), "+.3g") for end in known]
+    if high is None:
         return f"at least {ends[0]}"
     if factor:
         return " to ".join(dict.fromkeys(ends))

@@ -228,6 +228,21 @@ def test_few_calls_may_miss_the_dear_ones_by_chance(counts, wrong):
     assert errors <= 7  # 4 % of 100, and as much more as chance explains in 1 of 10 cases
 
 
+@pytest.mark.parametrize(
+    ("dear_before", "dear_after", "verdict"),
+    [(0, 3, "not judged"), (0, 31, "failed"), (5, 16, "not judged"), (1, 0, "not judged")],
+)
+def test_calls_that_may_have_none_of_the_dear_ones_by_chance_prove_nothing(dear_before, dear_after, verdict):
+    """Of ten calls without a dear one, and 31 with three, chance explains the rise in 43 of 100 cases."""
+    one, two = (
+        Fees(np.sort([1_000] * (count - dear) + [997_000] * dear), 0)
+        for count, dear in ((10, dear_before), (31, dear_after))
+    )
+    change = FeeChange.of(one, two, 100)
+    assert change.judged(Threshold.of("5%")).verdict == verdict
+    assert change.changed is (verdict == "failed")
+
+
 def test_a_rise_within_its_bounds_is_not_judged():
     """Noise of 30 % and 20 calls on a side: a limit of 5 % is neither proved nor excluded."""
     random = np.random.default_rng(8)

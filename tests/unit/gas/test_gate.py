@@ -407,7 +407,7 @@ def test_each_call_has_a_finding():
     ("low", "high", "text"),
     [
         (2.04, 3.06, "+2.04 to +3.06"),
-        (2.0, 1e9, "at least +2\u202f%"),
+        (2.0, math.inf, "at least +2\u202f%"),
         (2.0, None, "at least +2\u202f%"),
         (5.0, 5.0, "+5\u202f%"),
         (-0.123, 0.0012, "−0.12 to 0\u202f%"),

@@ -34,6 +34,8 @@ DRAWS = 2_000
 MAX_BOOTSTRAPPED = 1_000
 # Calls that somebody may wait for. Of more, an extrapolation from a few with a long tail says nothing.
 MAX_AWAITED = 1_000_000
+# An upper bound of a rise, as a share, above which it says nothing: of a few calls with a long tail.
+_MAX_RISE = 100.0
 # Chance that a bound of a quantile is wrong. A quantile fails a gate only if the bounds of both sides are.
 QUANTILE_CHANCE = 0.005
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p95": 0.95}
@@ -187,7 +189,8 @@ class FeeChange:
     price : int
         Reference price, in octas per gas unit.
     low, high : float
-        97.5 % bounds on the rise of the mean, as a share of the mean before; NaN with fewer than 8 calls on a side.
+        97.5 % bounds on the rise of the mean, as a share of the mean before; NaN with fewer than 8 calls on a side. The
+        upper one is infinite if a few calls with a long tail leave none.
     failing_chance : float
         Probability of at least so many failures after if as many failed before (Fisher's exact test, one-sided).
     """
@@ -306,12 +309,26 @@ def _bounds(before: Floats, after: Floats, unit: int) -> tuple[float, float]:
     low, high = _student_bounds(before, after, centre, least, logs=logs) if error else (0.0, 0.0)
     ends = centre - high * error, centre - low * error
     if logs:
-        with np.errstate(over="ignore"):  # a few calls with a long tail may leave no upper bound
-            first, last = np.expm1(ends)
-        return float(first), float(last)
-    if not one:
-        return (-math.inf, math.inf) if error or two else (0.0, 0.0)
-    return ends[0] / abs(one), ends[1] / abs(one)
+        with np.errstate(over="ignore"):
+            first, last = (float(end) for end in np.expm1(ends))
+    elif one:
+        first, last = ends[0] / abs(one), ends[1] / abs(one)
+    else:
+        first, last = (-math.inf, math.inf) if error or two else (0.0, 0.0)
+    # Neither way to resample gives dear calls to a side that by chance has none: a gate would judge without proof.
+    if first > 0 and _is_chance(before, after):
+        first = 0.0
+    if last < 0 and _is_chance(after, before):
+        last = math.inf
+    return first, math.inf if last > _MAX_RISE else last
+
+
+def _is_chance(low: Floats, high: Floats) -> bool:
+    """Whether calls that are dealt to the two sides at random make the second one as dear more often than allowed."""
+    if max(len(low), len(high)) > MAX_BOOTSTRAPPED:
+        return False
+    dealt = np.random.default_rng(0).permuted(np.tile(np.concatenate([low, high]), (DRAWS, 1)), axis=1)
+    return bool((dealt[:, : len(high)].sum(axis=1) >= high.sum()).mean() > 1 - BOUND)
 
 
 def _student_bounds(before: Floats, after: Floats, centre: float, least: float, *, logs: bool) -> tuple[float, float]:
