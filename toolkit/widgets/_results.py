@@ -16,6 +16,7 @@ import pandas as pd
 from toolkit._present import text as forms_of
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
+from toolkit.frames._calls import Presence
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Failure, ReadAt, Source, failures_of
@@ -502,18 +503,30 @@ def _where(known: pd.DataFrame, frame: pd.DataFrame) -> str:
 
 
 def _presence_words(frame: pd.DataFrame) -> list[str]:
-    """Return at how many versions an item was found, and where it was deleted or could not be read."""
+    """Return at how many versions an item was found, and where it was not there or could not be read."""
     there = frame.loc[frame["presence"] == "present", "ledger_version"]
     absent = frame["presence"][frame["presence"] != "present"].value_counts()
     if absent.empty:
         return []
     words = [f"found at {len(there):,} of {plural(len(frame), 'version')}"]
-    if len(there) <= absent.get("missing", 0):  # the fewer ones are named
+    if len(there) <= absent.get("missing", -1):  # the fewer ones are named
         absent = absent.drop("missing")
         words[0] += f" ({forms_of.both([f'{one:,}' for one in sorted(there)])})" if len(there) else ""
-    one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in absent.index}
-    words += [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in absent.items()]
+    for kind, n in absent.items():
+        at = frame.loc[frame["presence"] == kind, "ledger_version"]
+        where = version_words(at) if n == 1 else plural(int(n), "version")
+        deleted = kind == Presence.DELETED  # at one of these versions, or between two that were read
+        words.append(f"not there at {where} ({_deletion_words(at, there)})" if deleted else f"{kind} at {where}")
     return ["; ".join(words)]
+
+
+def _deletion_words(gone: pd.Series, there: pd.Series) -> str:
+    """Return what the versions without a deleted item, and those with it, say of when it was first deleted."""
+    first, before = int(gone.min()), there[there < gone.min()]
+    if before.empty:
+        return f"deleted by version {first:,}"
+    last = int(before.max())
+    return f"deleted at version {first:,}" if last == first - 1 else f"last found at {last:,}"
 
 
 def _dated(column: str, value: int) -> str:
