@@ -628,9 +628,9 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
     """Return the pages of a run: its figure, and below it the steps; then what failed. `named` adds accounts' names."""
     frame = run.observations
-    pages = [Page("Gas", html.page(_run_gas(frame), _run_notes(run)))]
+    pages = [Page("Gas", html.page(_run_gas(run), _run_notes(run)))]
     if not is_one_version(frame):
-        pages = [Page("Steps", html.page(_run_figure(run), _run_gas(frame), _run_steps(run, named)))]
+        pages = [Page("Steps", html.page(_run_figure(run), _run_gas(run), _run_steps(run, named)))]
     for kind, rows in failures_of(frame, run.steps).rows.items():
         lost = rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
         pages += _failures_page(lost, kind.capitalize(), counted="Observations")
@@ -663,15 +663,22 @@ def _run_figure(run: Run) -> Html:
     return html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
 
 
-def _run_gas(observations: pd.DataFrame) -> Html:
+def _run_gas(run: Run) -> Html:
     """Return a table with the gas of each call at the first and the last version at which it was read.
+
+    The first may be one that was read to locate the step that made the call available.
 
     Committed transactions have other arguments and senders at either end, so their gas is not compared: of them, the
     table has the number, the least and the most.
     """
-    rows = []
+    rows, observations, steps = [], run.observations, run.steps
+    located = steps[steps["exact"] & steps["gas_before"].isna() & steps["gas_after"].notna()]
     for series in series_of(observations)[:MAX_ROWS]:
         gas, at = (values[series.answered].astype(int).tolist() for values in (series.gas, series.versions))
+        began = located[(located["label"] == series.label) & (located["source"] == series.source)]
+        for step in began[:1].to_dict("records"):
+            if at and step["version_after"] < at[0]:
+                gas, at = [int(step["gas_after"]), *gas], [step["version_after"], *at]
         read, change = Source(series.source).label, ""
         ends = list(dict.fromkeys(f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1) if gas))
         if series.source == Source.COMMITTED:
