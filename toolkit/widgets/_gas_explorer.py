@@ -483,7 +483,7 @@ class GasExplorer(functions.FunctionBuilder):
         if spans:  # of a range of transactions, all versions were read
             read = pd.concat([read, pd.Series([end for span in spans for end in span])])
         at = "no version" if run.observations.empty else version_words(simulated if read.empty else read)
-        further = sum(node.further_requests or 0 for node in run.record.nodes)
+        further = _further_reads(run)
         at += f", with {plural(further, 'read')} to locate the steps" if further else ""
         at += "" if read.empty or simulated.empty else f"; simulated at {version_words(simulated)}"
         return origin(at, run.record.finished_at, of="read")
@@ -531,6 +531,7 @@ class GasExplorer(functions.FunctionBuilder):
                 self._blame_study(error)
                 return None
             least, most = plan.requests
+            most += plan.further_requests
             further = "" if least == most else f", and more around each step, up to {most:,}"
             notes = [f" {note[:1].upper()}{note[1:]}." for node in plan.nodes for note in node.notes]
             words = f"Every call fits its function. A run sends {plural(least, 'request')}{further}.{''.join(notes)}"
@@ -659,6 +660,11 @@ class GasExplorer(functions.FunctionBuilder):
             self._choose((*calls[:place], *calls[place + 1 :]) or (None,), place - 1)
 
 
+def _further_reads(run: Run) -> int:
+    """Return how many reads located steps between the versions of a run; they are not observations."""
+    return sum(node.further_requests or 0 for node in run.record.nodes)
+
+
 def _outcome(run: Run) -> tuple[str, str]:
     """Return the kind of message and the words that describe a complete run."""
     frame, steps = run.observations, run.steps
@@ -669,7 +675,9 @@ def _outcome(run: Run) -> tuple[str, str]:
         return "hint", "No transactions were found in these versions."
     at = len(steps["version_after"].unique())
     where = f" at {plural(at, 'version')}" if at != len(steps) else ""
-    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}"
+    further = _further_reads(run)
+    more = f" and {plural(further, 'further read')}" if further else ""
+    words = f"{plural(len(steps), 'step') if at else 'No steps'} in gas{where}, from {count}{more}"
     lost = failures_of(frame, steps)
     kind = "mixed" if {Failure.READ, Failure.SIMULATION} & lost.rows.keys() else "good"
     if is_one_version(frame):

@@ -16,6 +16,7 @@ import pandas as pd
 from toolkit._present import text as forms_of
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, counted, number, percent, plural, short_addresses, visible
+from toolkit.frames._calls import Presence
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Failure, ReadAt, Source, failures_of
@@ -502,18 +503,30 @@ def _where(known: pd.DataFrame, frame: pd.DataFrame) -> str:
 
 
 def _presence_words(frame: pd.DataFrame) -> list[str]:
-    """Return at how many versions an item was found, and where it was deleted or could not be read."""
+    """Return at how many versions an item was found, and where it was not there or could not be read."""
     there = frame.loc[frame["presence"] == "present", "ledger_version"]
     absent = frame["presence"][frame["presence"] != "present"].value_counts()
     if absent.empty:
         return []
     words = [f"found at {len(there):,} of {plural(len(frame), 'version')}"]
-    if len(there) <= absent.get("missing", 0):  # the fewer ones are named
+    if len(there) <= absent.get("missing", -1):  # the fewer ones are named
         absent = absent.drop("missing")
         words[0] += f" ({forms_of.both([f'{one:,}' for one in sorted(there)])})" if len(there) else ""
-    one = {kind: version_words(frame.loc[frame["presence"] == kind, "ledger_version"]) for kind in absent.index}
-    words += [f"{kind} at {one[kind] if n == 1 else plural(int(n), 'version')}" for kind, n in absent.items()]
+    for kind, n in absent.items():
+        at = frame.loc[frame["presence"] == kind, "ledger_version"]
+        where = version_words(at) if n == 1 else plural(int(n), "version")
+        deleted = kind == Presence.DELETED  # at one of these versions, or between two that were read
+        words.append(f"not there at {where} ({_deletion_words(at, there)})" if deleted else f"{kind} at {where}")
     return ["; ".join(words)]
+
+
+def _deletion_words(gone: pd.Series, there: pd.Series) -> str:
+    """Return what the versions without a deleted item, and those with it, say of when it was first deleted."""
+    first, before = int(gone.min()), there[there < gone.min()]
+    if before.empty:
+        return f"deleted by version {first:,}"
+    last = int(before.max())
+    return f"deleted at version {first:,}" if last == first - 1 else f"last found at {last:,}"
 
 
 def _dated(column: str, value: int) -> str:
@@ -615,9 +628,9 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, scale: int, *, colour: str
 def run_pages(run: Run, named: Callable[[str], str]) -> list[Page]:
     """Return the pages of a run: its figure, and below it the steps; then what failed. `named` adds accounts' names."""
     frame = run.observations
-    pages = [Page("Gas", html.page(_run_gas(frame), _run_notes(run)))]
+    pages = [Page("Gas", html.page(_run_gas(run), _run_notes(run)))]
     if not is_one_version(frame):
-        pages = [Page("Steps", html.page(_run_figure(run), _run_gas(frame), _run_steps(run, named)))]
+        pages = [Page("Steps", html.page(_run_figure(run), _run_gas(run), _run_steps(run, named)))]
     for kind, rows in failures_of(frame, run.steps).rows.items():
         lost = rows.assign(error_message=rows["error_message"].fillna(rows["vm_status"]))
         pages += _failures_page(lost, kind.capitalize(), counted="Observations")
@@ -650,15 +663,22 @@ def _run_figure(run: Run) -> Html:
     return html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
 
 
-def _run_gas(observations: pd.DataFrame) -> Html:
+def _run_gas(run: Run) -> Html:
     """Return a table with the gas of each call at the first and the last version at which it was read.
+
+    The first may be one that was read to locate the step that made the call available.
 
     Committed transactions have other arguments and senders at either end, so their gas is not compared: of them, the
     table has the number, the least and the most.
     """
-    rows = []
+    rows, observations, steps = [], run.observations, run.steps
+    located = steps[steps["exact"] & steps["gas_before"].isna() & steps["gas_after"].notna()]
     for series in series_of(observations)[:MAX_ROWS]:
         gas, at = (values[series.answered].astype(int).tolist() for values in (series.gas, series.versions))
+        began = located[(located["label"] == series.label) & (located["source"] == series.source)]
+        for step in began[:1].to_dict("records"):
+            if at and step["version_after"] < at[0]:
+                gas, at = [int(step["gas_after"]), *gas], [step["version_after"], *at]
         read, change = Source(series.source).label, ""
         ends = list(dict.fromkeys(f"{gas[end]:,} at version {at[end]:,}" for end in (0, -1) if gas))
         if series.source == Source.COMMITTED:

@@ -383,6 +383,19 @@ def test_check_counts_the_requests(made):
     assert form.result is None
 
 
+def test_reads_between_the_versions_of_a_plan_are_counted():
+    """As the most that a run sends; the gas of a call begins at the version located, whichever way it is read."""
+    form = GasExplorer(toolkit.connect())
+    for versions, most in (("0:-1/10", "410"), (FindSteps("0:-1", initial=10), "2,000")):
+        form.study = Study(calls=["0xfa17::vault::share_price"], versions=versions)
+        assert form.check()
+        assert re.findall(r"\d[\d,]*\d", form._status.text) == ["10", most]
+        form.run()
+        shown = re.findall(r"([\d,]+) at version ([\d,]+)", page(form, "Steps"))
+        assert shown == [("12", "14"), ("36", "4,999")]
+    form.close()
+
+
 def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
     """The first press reads nothing; an edit asks again, and `run` of Python does not ask."""
     started = []
@@ -601,9 +614,10 @@ def test_readings_without_an_answer_are_not_a_success(made):
     assert mixed._status == Status("mixed", "1 step in gas, from 2 observations; 1 failed.")
     mixed.study = Study(calls=["0xfa17::vault::share_price"], versions="0:3600/9", node=node)
     mixed.run()
+    further = mixed.result.record.nodes[0].further_requests
     assert mixed._status == Status(
         "good",
-        "3 steps in gas, from 9 observations; 1 not available before version 14.",
+        f"3 steps in gas, from 9 observations and {further} further reads; 1 not available before version 14.",
     )
     facts = re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", mixed.result._repr_html_())
     assert {"steps": "3", "not available": "1"}.items() <= dict(facts).items()
@@ -715,7 +729,7 @@ def test_steps_of_several_calls_are_counted_as_rows():
     calls = [toolkit.ViewFunction("0xfa17::vault::share_price"), toolkit.ViewFunction("0xfa17::vault::preview", [100])]
     form.study = Study(calls=calls, versions=[3000, 4000])
     form.run()
-    assert form._status.text == "2 steps in gas at 1 version, from 4 observations."
+    assert form._status.text == "2 steps in gas at 1 version, from 4 observations and 20 further reads."
     assert "versions 3,000 and 4,000, with 20 reads to locate the steps, read " in form._origin
     assert len(form.result.steps) == 2
     assert form.result.record.nodes[0].further_requests == 20

@@ -200,6 +200,23 @@ def test_items_over_versions_are_described(builder):
     assert f"found at {len(there)} of 6 versions" in page(builder, "Outcome")
 
 
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ("4000:4999/50", "last found at 4,978"),
+        ("4990:4999", "deleted at version 4,998"),
+        ([4998, 4999], "deleted by version 4,998"),  # seen at earlier versions, which are not in the frame
+    ],
+)
+def test_the_version_of_a_deletion_is_said_only_if_it_was_read(builder, versions, said):
+    """It is exact if the version before was read too; the first version read without an item may be later."""
+    builder.owner, builder.key, builder.versions = "0xcafe", "birch-768", versions
+    builder.read()
+    gone = builder.result["presence"] == "deleted"
+    assert gone.sum() == (1 if versions == "4000:4999/50" else 2)
+    assert f"({said})" in page(builder, "Outcome")
+
+
 def test_keys_that_transactions_changed(builder, node):
     """They are listed, the last changed first; choosing one fills the field."""
     builder.owner, builder.key_range = "0xcafe", "-200:"
