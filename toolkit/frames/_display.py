@@ -31,7 +31,7 @@ _LIMITS = {"fingerprint": 13, "value_digest": 13, "explanation": 2_000}
 FIRST = {
     "comparison": ("label", "kind", "gas_before", "gas_after", "change_percent", "cause", "change", "explanation"),
     "steps": (
-        *("label", "part", "gas_before", "gas_after", "cause", "stratum", "version_after", "change_percent", "way_gas"),
+        *("label", "part", "gas_before", "gas_after", "cause", "version_after", "stratum", "change_percent", "way_gas"),
         *("uncertain", "explanation", "change", "time"),
     ),
     "levels": ("label", "gas_first", "gas_last", "version_first", "stratum", "way_gas", "count"),
@@ -69,7 +69,7 @@ FIRST = {
     "descriptions": ("column", "type", "unit", "meaning"),
 }
 # The last of the first columns that always have room, by kind: with fewer, rows look the same or say nothing.
-_NEEDED_TO = {"steps": "stratum", "levels": "stratum"}
+_NEEDED_TO = {"steps": "version_after", "levels": "stratum"}
 # What a table shows in a column for rows without a value in it, from which other column: the first one with a value.
 _INSTEAD = {
     "resource_type": {"module": "module ", "handle": "table "},
@@ -96,8 +96,12 @@ class ShownFrame:
     columns : tuple of str
     rows : tuple of tuple of str
         The cells; a row of ellipses replaces the omitted rows.
-    note : str
-        Number of rows, how many of them failed or are uncertain, and the columns omitted because they are empty.
+    counts : str
+        Number of rows, and how many of them failed or are uncertain.
+    why : str
+        The column that says why they did or are; empty if none did or is.
+    empty : tuple of str
+        The columns omitted because they are empty.
     numbers : frozenset of int
         Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
@@ -110,7 +114,9 @@ class ShownFrame:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: str
+    counts: str
+    why: str = ""
+    empty: tuple[str, ...] = ()
     numbers: frozenset[int] = frozenset()
     facts: tuple[dict[str, str], ...] = ()
     needed: int = 1
@@ -127,8 +133,16 @@ class ShownFrame:
         right = {n for n, place in enumerate(kept) if place in self.numbers}
         return "\n".join([*text_table(zip(*kept.values(), strict=True), right=right), fill(f"[{note}]", width)])
 
+    @property
+    def note(self) -> str:
+        """The counts, and the columns omitted because they are empty."""
+        return self._note(())
+
     def _note(self, rest: Sequence[str]) -> str:
-        return f"{self.note}; not shown: {listed(rest, _MAX_NAMED)}" if rest else self.note
+        """Return the note of a table without some columns, which refers only to columns that the table has."""
+        see = f", see {self.why}" if self.why in self.columns and self.why not in rest else ""
+        left_out = {"without values": self.empty, "not shown": rest}
+        return self.counts + see + "".join(f"; {what}: {listed(x, _MAX_NAMED)}" for what, x in left_out.items() if x)
 
     def _repr_html_(self) -> str:
         most = max(self.needed, _MAX_HTML)
@@ -231,17 +245,21 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     lines = list(zip(*shortened, strict=True))
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
-    left_out = f"; without values: {listed((names[place] for place in empty), _MAX_NAMED)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
-    shown += _failed(frame) + _uncertain(frame)
+    failed, uncertain = _failed(frame), _uncertain(frame)
+    why = "error_message" if failed else "uncertain"
     kind = _kind(names)
     last, first = _NEEDED_TO.get(kind), FIRST.get(kind, names)
+    if _look_alike(frame):
+        last = "stratum"
     ends = [n for n, place in enumerate(places, 1) if columns is not None or names[place] == last]
     types = [frame.dtypes.iloc[place] for place in places]
     return ShownFrame(
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),
-        note=shown + left_out,
+        counts=shown + failed + uncertain,
+        why=why if failed or uncertain else "",
+        empty=tuple(names[place] for place in empty),
         numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
         needed=max(ends, default=1),
@@ -274,7 +292,7 @@ def _is_empty(column: pd.Series[Any], *, decoded: bool) -> bool:
 
 
 def _failed(frame: pd.DataFrame) -> str:
-    """Return the part of the note that counts the rows that failed; empty if none did."""
+    """Return the part of the counts on the rows that failed; empty if none did."""
     if "error_code" not in frame.columns:
         return ""
     failed = frame["error_code"].notna()
@@ -284,21 +302,27 @@ def _failed(frame: pd.DataFrame) -> str:
     if "success" in frame.columns:
         failed |= frame["success"].isin([False])
     codes = ", ".join(f"{count:,} {visible(code, _MAX_NAME)}" for code, count in counts.items())
-    why = f" ({codes}), see error_message" if codes else ""
-    return f"; {int(failed.sum()):,} of {len(frame):,} failed{why}" if failed.any() else ""
+    codes = f" ({codes})" if codes else ""
+    return f"; {int(failed.sum()):,} of {len(frame):,} failed{codes}" if failed.any() else ""
 
 
 def _uncertain(frame: pd.DataFrame) -> str:
-    """Return the part of the note that counts the steps with reasons for caution; empty if there are none."""
+    """Return the part of the counts on the steps with reasons for caution; empty if there are none."""
     if _kind(list(map(str, frame.columns))) != "steps":
         return ""
     count = sum(map(bool, frame["uncertain"].dropna()))
-    return f"; {count:,} of {len(frame):,} uncertain, see uncertain" if count else ""
+    return f"; {count:,} of {len(frame):,} uncertain" if count else ""
 
 
 def _kind(names: Sequence[str]) -> str:
     """Return what a frame with these columns is about, as in `FIRST`; empty if that is not known."""
     return next((kind for kind, begin in FIRST.items() if set(begin) <= set(names)), "")
+
+
+def _look_alike(frame: pd.DataFrame) -> bool:
+    """Return whether some steps look the same without their stratum, which then comes before their version."""
+    first = FIRST["steps"][: FIRST["steps"].index("stratum")]
+    return _kind(list(map(str, frame.columns))) == "steps" and bool(frame[[*first]].astype(str).duplicated().any())
 
 
 def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
@@ -312,6 +336,9 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
             raise InputError(f"the frame has no column {absent[0]!r}{hint}{', '.join(names)}")
         return [names.index(name) for name in wanted]
     first = FIRST.get(_kind(names), ())
+    if _look_alike(frame):
+        place = first.index("version_after")
+        first = (*first[:place], "stratum", *(name for name in first[place:] if name != "stratum"))
     facts = frame.attrs.get("toolkit", {})  # a field of a resource or an event is not an identifier of the toolkit's
     last = [name for name in _LAST if facts.get(name, {}).get("typing", "schema") == "schema"]
     request = frame.iloc[:, names.index("request")] if "request" in names else None

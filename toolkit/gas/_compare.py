@@ -695,10 +695,10 @@ def _known(value: float) -> float | None:
 
 
 def _steps_between(row: Mapping[str, Any], sides: Sequence[Side]) -> tuple[StepGroup, ...]:
-    """Return the steps that the runs found of a changed call between its two versions."""
+    """Return the steps that the runs found, between its two versions, of a call that changed or may have."""
     first, last = row["version_before"], row["version_after"]
     runs = [side.run for side in sides if side.run is not None]
-    if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
+    if row["kind"] not in {Kind.CHANGED, Kind.UNCERTAIN} or first is None or last is None or not runs:
         return ()
     if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1], row["node"]):
         return ()

@@ -34,7 +34,7 @@ from toolkit.gas.committed._fees import Reason, Verdict
 from toolkit.gas.committed._levels import MIN_SURE_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Finding, Gate
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
 
 _HEAD = ("call", "before", "after", "change", "relative", "versions")
-_NO_CELLS = ("",) * (len(_HEAD) - 1)  # of a line that continues the first cell
 _PAIRED_HEAD = (
     "call",
     "transactions",
@@ -81,7 +80,8 @@ class ShownRow(NamedTuple):
     """A row of the table: the label, source and node of its call; it may be a part of the row above, or uncertain.
 
     `part` is the part of the gas that the row shows, and `counts` what a line says of a committed call without a row.
-    `narrow` are the lines of the row in a table without room for its longest cell; empty if they are its cells.
+    In a table without room for its longest cell, the row has the cells `narrow` and lines of text `below` them; empty
+    if its cells are not long.
     `is_named` tells that another line names the call, if it has no row.
     """
 
@@ -91,7 +91,8 @@ class ShownRow(NamedTuple):
     is_uncertain: bool = False
     part: Part | None = None
     counts: str = ""
-    narrow: tuple[tuple[str, ...], ...] = ()
+    narrow: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     is_named: bool = False
 
 
@@ -208,23 +209,28 @@ def comparison_text(
     here = comparison.shown(label_text, gate)
     lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
     lines += [f"note: {visible(note, MAX_NOTE)}" for note in here.notes]
-    columns = _columns(here, lambda row: (row.cells,))
+    columns, narrow = _columns(here), False
     if sum(2 + max(map(len, column)) for column in columns) > width:
         here = replace(here, head=here.head[:-1])
-        columns = _columns(here, lambda row: (row.cells,))
-        if sum(2 + max(map(len, column)) for column in columns) > width:
-            columns = _columns(here, lambda row: row.narrow or (row.cells,))
+        columns = _columns(here)
+        if narrow := sum(2 + max(map(len, column)) for column in columns) > width:
+            here = replace(here, rows=[row._replace(cells=row.narrow or row.cells) for row in here.rows])
+            columns = _columns(here)
     fitted = fitted_columns(columns, width - 2, right=range(1, len(columns)), needed=len(columns))
-    table = text_table(zip(*fitted.values(), strict=True), numbers_from=1, indent="  ")
+    head, *cells = text_table(zip(*fitted.values(), strict=True), numbers_from=1, indent="  ")
+    table = [head]
+    for row, line in zip(here.rows, cells, strict=True):
+        more = row.below if narrow else ()  # across the columns, as a cell would be cut
+        table += [line, *(wrapped(f"{'  ' * (2 + row.is_part)}{text}", width) for text in more)]
     causes = cause_lines(here, label_text)
     causes = ["causes:", *(f"  {line}" for line in causes)] if causes else []
     above, below = (wrapped("\n".join(some), width) for some in ([*lines, "", here.counts], [*causes, *here.all_lines]))
     return "\n".join(filter(None, [above, *(table if here.rows else ()), below]))
 
 
-def _columns(here: Shown, lines_of: Callable[[ShownRow], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """Return the columns of the text table of a comparison that are in its head, with the lines of each row."""
-    rows = [(f"{'  ' * row.is_part}{line[0]}", *line[1:]) for row in here.rows for line in lines_of(row)]
+def _columns(here: Shown) -> list[tuple[str, ...]]:
+    """Return the columns of the text table of a comparison that are in its head."""
+    rows = [(f"{'  ' * row.is_part}{row.cells[0]}", *row.cells[1:]) for row in here.rows]
     return [*zip(here.head, *(row[: len(here.head)] for row in rows), strict=True)]
 
 
@@ -266,10 +272,11 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
     call = call_of(row)
     counts = "" if paid is None else _counts_text(paid.before, paid.after, bounds_text(100 * paid.low, 100 * paid.high))
     label, cells = name(row["label"]), (*outcomes, moved, relative, versions)
-    narrow = ((label, *cells), *((f"  {text}", *_NO_CELLS) for text in about))
     whole = (" ".join([label, *(f"({text})" for text in about)]), *cells)
     named = row["kind"] == Kind.UNCHANGED and bool(row["value_changed"])
-    yield ShownRow(call, whole, is_uncertain=uncertain, counts=counts, narrow=narrow, is_named=named)
+    yield ShownRow(
+        call, whole, is_uncertain=uncertain, counts=counts, narrow=(label, *cells), below=tuple(about), is_named=named
+    )
     if change is not None and row["fee_before"] is not None and row["fee_after"] is not None:
         fees = [round(row[f"fee_{side}"]) for side in ("before", "after")]
         rise = signed(fees[1] - fees[0])  # of what is shown
@@ -278,9 +285,9 @@ def _rows(row: Mapping[str, Any], paid: FeeChange | None, name: Renderer, *, sev
         bounds = bounds_text(row["fee_change_low"], row["fee_change_high"])
         cells = (price, *map(number, fees), rise)
         alone = bounds in {"", ratio}
-        narrow = () if alone else ((*cells, ratio, ""), (f"  interval {bounds}", *_NO_CELLS))
         relative = ratio if alone else f"{ratio} ({bounds})"
-        yield ShownRow(call, (*cells, relative, ""), is_part=True, narrow=narrow)
+        below = () if alone else (f"interval {bounds}",)
+        yield ShownRow(call, (*cells, relative, ""), is_part=True, narrow=(*cells, ratio, ""), below=below)
     for part in Part:
         column = part.column
         before, after = row[f"{column}_before"], row[f"{column}_after"]

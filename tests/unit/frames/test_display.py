@@ -203,7 +203,10 @@ def test_a_row_that_failed_says_so_in_80_columns():
 
 
 def test_parts_of_a_committed_call_are_told_apart():
-    """In 80 columns, with their gas, cause and stratum, and whole labels; what is uncertain is counted."""
+    """In 80 columns, with their gas, cause and version, and whole labels; what is uncertain is counted.
+
+    Rows that look the same without it have the stratum instead of the version.
+    """
     names = FIRST["steps"]
     rows = [("registrations", part, 3502, 5, 50, "schedule", 900.0) for part in ("execution", "io", "storage")]
     known = dict(
@@ -217,13 +220,32 @@ def test_parts_of_a_committed_call_are_told_apart():
     strata = ["succeeding, 1 new slot", "failing, " * 6, "succeeding, 2 new slots"]
     frame = pd.DataFrame(known | {"stratum": strata, "explanation": ["because " * 20] * 3}).reindex(columns=names)
     lines = show(frame).fitted(80).splitlines()
-    assert [line.split()[1] for line in lines[:4]] == ["part", "execution", "io", "storage"]
-    assert [line.split()[5][:4] for line in lines[:4]] == ["stra", "succ", "fail", "succ"]
-    assert [line.split()[2:5] for line in lines[1:4]] == [["5", "50", "schedule"]] * 3
-    assert {line.split()[0] for line in lines[1:4]} == {"registrations"}
-    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["label", "part", "gas_before", "gas_after", "cause", "version_after"]
+    parts = ("execution", "io", "storage")
+    assert [line.split() for line in lines[1:4]] == [
+        ["registrations", part, "5", "50", "schedule", "3,502"] for part in parts
+    ]
+    alike = show(frame.assign(part="io")).fitted(80).splitlines()
+    assert [line.split()[5][:4] for line in alike[:4]] == ["stra", "succ", "fail", "succ"]
+    assert {line.split()[0] for line in alike[1:4]} == {"registrations"}
+    assert max(map(len, [*lines, *alike])) <= 80
     assert "1 of 3 uncertain" in show(frame).note
     assert "uncertain" in show(frame).columns
+
+
+def test_a_note_refers_to_columns_that_the_table_has():
+    """Those left out in narrow terminals, and those not chosen, are not there to see."""
+    steps = pd.DataFrame([["x"] * len(FIRST["steps"])] * 2, columns=FIRST["steps"]).assign(uncertain=[["few"], []])
+    failed = pd.DataFrame({"call": ["a", "b"], "error_code": ["bad", None], "error_message": ["why " * 30, None]})
+    for frame, name in ((steps.assign(explanation="because " * 20), "uncertain"), (failed, "error_message")):
+        chosen = [column for column in frame.columns if column != name]
+        for table in (show(frame), show(frame, columns=chosen)):
+            for width in (24, 80, 200, 10_000):
+                text = table.fitted(width)
+                there = name in text.splitlines()[0].split()
+                assert (f"see {name}" in " ".join(text.split())) == there
+        assert f"see {name}" in show(frame).note
+        assert "see" not in show(frame, columns=chosen).note
 
 
 STUDY = toolkit.Study(
@@ -274,7 +296,7 @@ def test_rows_are_told_apart_in_80_columns():
     batch = _batch(node)
     frames = {
         ("kind", "gas_after"): toolkit.compare(run.at(3450), run.at(3590)).calls,
-        ("part", "stratum", "gas_before", "gas_after", "cause"): run.steps,
+        ("label", "part", "gas_before", "gas_after", "cause", "version_after"): run.steps,
         ("stratum", "version_first", "gas_first", "gas_last"): run.levels,
         ("value", "ledger_version", "presence"): toolkit.fetch_table_items(node, handle, ["alice", "nobody"], **read),
         ("key", "value", "deleted"): written.table_items(handle, owner="0xcafe"),

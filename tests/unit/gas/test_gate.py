@@ -16,6 +16,7 @@ from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import EntryFunction, FindSteps, SimulationRequest
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
+from toolkit.frames._columns import plain_rows
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._compare import compare, verdict_within
 from toolkit.gas._observations import Cause
@@ -643,6 +644,34 @@ def test_a_table_of_80_columns_has_every_figure(paid):
     wide = comparison_text(found, width=140)
     assert "versions" in wide
     assert "interval" not in wide
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A run whose transfers store little or much: their mean moves with their mix, and with the gas schedule."""
+    functions = {"registrations": "0xcafe::registry::register", "transfers": "0x1::aptos_account::transfer"}
+    calls = {name: {"committed": function, "versions": "3300:3700"} for name, function in functions.items()}
+    return Study(calls=calls, versions="3300:3700").run(tmp_path_factory.mktemp("mixed") / "x", progress=False)
+
+
+def test_lines_below_rows_are_whole_beside_wide_numbers(mixed):
+    """A first column without room cuts neither what the means are of nor the interval of the fee."""
+    found = compare(mixed.at(3_400), mixed.at(3_700))
+    lines = comparison_text(found, width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    below = [text for row in found.shown(label_text).rows for text in row.below]
+    assert len(below) > len(found.calls)
+    assert {*below} <= {line.strip() for line in lines}
+
+
+@pytest.mark.parametrize(("last", "rises", "cause"), [(3_700, True, "schedule"), (3_600, False, None)])
+def test_an_uncertain_mean_has_the_cause_of_steps_in_its_direction(mixed, last, rises, cause):
+    """The schedule at version 3,502 made transfers dearer, so that it did not make their mean fall."""
+    found = compare(mixed.at(3_400), mixed.at(last))
+    [row] = plain_rows(found.uncertain)
+    assert (row["label"], row["change"] > 0, row["cause"]) == ("transfers", rises, cause)
+    assert ("transfers" in {change.label for step in found.steps for change in step.changes}) == rises
 
 
 def test_means_and_counts_are_of_the_transactions_that_succeeded(paid):
