@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    """Collect the garbage of the tests so far once there is enough of it.
+    """Close the figures of a test, and collect the garbage of the tests so far once there is enough of it.
 
-    Objects that outlived a collection, such as the ledgers of fixtures, are looked at only now and then, as Python's own
-    collector does: a second for each collection.
+    More than 20 open figures are a warning, which fails the test that opens one more. Objects that outlived a collection,
+    such as the ledgers of fixtures, are looked at only now and then, as Python's own collector does: a second for each
+    collection.
     """
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
     young, _, collections = gc.get_count()
     if young > _GARBAGE:
         gc.collect(2 if collections >= gc.get_threshold()[2] else 1)

@@ -119,7 +119,7 @@ def test_batches_tell_their_sizes():
     assert repr(frames) == f"SimulationFrames(transactions: {said}, changes: 1 row, events: 1 row)"
     page = harmless(frames._repr_html_())
     assert page.texts[:3] == ["SimulationFrames", "transactions", said]
-    assert {"user_transaction", "input_error", "2 rows"} <= set(page.texts)
+    assert {"user_transaction", "input_error", "2 rows; 1 of 2 failed (1 input_error)"} <= set(page.texts)
 
 
 def test_aborts_and_reads_without_a_result_are_told_apart():
