@@ -296,7 +296,7 @@ def _failed(frame: pd.DataFrame) -> str:
     if "error_code" not in frame.columns:
         return ""
     failed = frame["error_code"].notna()
-    if "presence" in frame.columns:  # that there is no item is an answer
+    if "presence" in frame.columns:  # an absent item is an answer, not a failure
         failed &= ~frame["presence"].isin(["missing", "deleted"])
     counts = frame["error_code"][failed].value_counts()
     if "success" in frame.columns:

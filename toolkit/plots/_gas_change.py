@@ -46,7 +46,7 @@ def gas_change(
     and most gas. Steps of committed transactions have a row for each stratum and part of the gas: execution, io,
     storage and refund; the stratum is named where a call has several. Uncertain steps are dashed, and last. The thin
     line below a row is the 95 % interval of the change, added to the gas before; it ends in an arrow if there is no
-    upper bound. Of changes with names on one line, 26 fit, of others at least 12.
+    upper bound. There is room for 26 changes if names have one line, and for at least 12 otherwise.
 
     Parameters
     ----------

@@ -324,7 +324,7 @@ def _bounds(before: Floats, after: Floats, unit: int) -> tuple[float, float]:
 
 
 def _is_chance(low: Floats, high: Floats) -> bool:
-    """Whether calls that are dealt to the two sides at random make the second one as dear more often than allowed."""
+    """Return whether dealing the calls to two sides at random makes the second as expensive too often."""
     if max(len(low), len(high)) > MAX_BOOTSTRAPPED:
         return False
     dealt = np.random.default_rng(0).permuted(np.tile(np.concatenate([low, high]), (DRAWS, 1)), axis=1)
